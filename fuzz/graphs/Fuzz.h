@@ -8,8 +8,9 @@
 // are not 0 and nothing overflows, without a rule for each chain of operators.
 //
 // What a difference means is measured. Beside each value go FUZZ_NOISY others,
-// of inputs and results disturbed as another order of summing disturbs them: by
-// units of their type's last place. A node whose results these move too far is
+// of inputs, results and what is summed on the way to a result disturbed as
+// another order of summing disturbs them: by units of their type's last place.
+// A node whose results these move too far is
 // not taken; an integer or a truth that they move is not, either. Two runs may
 // differ by a multiple of what remains, so that a difference is a bug.
 #ifndef HIDET_FUZZ_GRAPHS_FUZZ_H

@@ -51,11 +51,36 @@ static double terms_of(const hd_task_binding_t *b) {
   return work_of(b) / fmax(1, fewest);
 }
 
-static void disturb(const fuzz_node_t *node, hd_host_tensor_t *result,
-                    uint64_t seed) {
-  if (seed && !fuzz_node_has(node, "exact"))
-    fuzz_disturb(result, fuzz_node_has(node, "single"),
-                 node->binding ? terms_of(node->binding) : 1, seed);
+static bool is_sum(const hd_monoid_t *monoid) {
+  return monoid &&
+         (monoid->builtin == HD_MONOID_SUM || monoid->builtin == HD_MONOID_PROD);
+}
+
+static bool has_sum(const hd_term_t *term) {
+  bool is_fold = term->kind == HD_TERM_REDUCE || term->kind == HD_TERM_SCAN;
+  bool found = is_fold && is_sum(term->u.reduction->monoid);
+  for (unsigned i = 0; !found && i < term->num_operands; i++)
+    found = has_sum(term->operands[i]);
+  return found;
+}
+
+typedef struct noise {
+  const fuzz_node_t *node;
+  random_t random;
+} noise_t;
+
+// Results move, and so does what is summed on the way to them, a mean for
+// instance: what is made of that may make more of it.
+static void disturb(void *argument, const hd_definition_t *definition,
+                    const hd_task_value_t *value, hd_host_tensor_t *tensor) {
+  noise_t *noise = argument;
+  const fuzz_node_t *node = noise->node;
+  uint64_t seed = random_bits(&noise->random) | 1;
+  bool moves = value->kind == HD_VALUE_OUTPUT || is_sum(definition->monoid) ||
+               has_sum(definition->term);
+  if (moves && !fuzz_node_has(node, "exact"))
+    fuzz_disturb(tensor, fuzz_node_has(node, "single"), terms_of(node->binding),
+                 seed);
 }
 
 static hd_host_tensor_t *view(fuzz_graph_t *g, const hd_host_tensor_t *x,
@@ -71,7 +96,7 @@ static hd_host_tensor_t *view(fuzz_graph_t *g, const hd_host_tensor_t *x,
 bool fuzz_evaluate(fuzz_graph_t *g, const fuzz_node_t *node,
                    const hd_host_tensor_t *const *inputs,
                    hd_host_tensor_t **outputs, uint64_t seed) {
-  random_t random = {seed};
+  noise_t noise = {node, {seed}};
   if (node->body)
     return fuzz_evaluate_loop(node, inputs, outputs, seed);
   if (!node->binding) {
@@ -80,14 +105,14 @@ bool fuzz_evaluate(fuzz_graph_t *g, const fuzz_node_t *node,
   }
   size_t count = node->binding->task->outputs.size;
   hd_host_tensor_t made[FUZZ_MAX_INPUTS] = {0};
-  bool ok = hd_task_evaluate(g->context, node->binding, inputs, made,
-                             (hd_loc_t){0, 0});
+  bool ok = hd_task_evaluate_telling(g->context, node->binding, inputs, made,
+                                     (hd_loc_t){0, 0}, seed ? disturb : NULL,
+                                     &noise);
   hd_diagnostics_clear(&g->context->diags);
   for (size_t i = 0; ok && i < count; i++) {
     outputs[i] = HD_ARENA_NEW(&g->arena, hd_host_tensor_t);
     *outputs[i] = made[i];
     hd_vec_push(&g->arena, &g->tensors, outputs[i]);
-    disturb(node, outputs[i], seed ? random_bits(&random) | 1 : 0);
   }
   return ok;
 }

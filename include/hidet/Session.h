@@ -29,14 +29,15 @@ typedef struct hidet_array {
 // nothing is owned: whoever has the memory keeps it while it is used. device:
 // that the array is for; NULL: the host, for hidet_session_run().
 // HIDET_USAGE for a tensor in another device's memory, of elements that no
-// array has, of more axes, or not row-major without gaps; *array is zero then.
+// array has, of more axes, of sizes below 0 or that multiply to more than 2^62,
+// or not row-major without gaps; *array is zero then.
 HIDET_API hidet_status_t hidet_array_from_dlpack(const hidet_device_t *device,
                                                  const void *tensor,
                                                  hidet_array_t *array);
 // Fills in *tensor, whose shape is the array's own, and whose strides, of the
 // first `rank` numbers there, are the caller's; they live as long as the
-// tensor. HIDET_USAGE for elements that DLPack has not. "sim" has the host's
-// memory.
+// tensor. HIDET_USAGE for elements that DLPack has not, and for such sizes.
+// "sim" has the host's memory.
 HIDET_API hidet_status_t hidet_array_to_dlpack(const hidet_device_t *device,
                                                hidet_array_t *array,
                                                int64_t *strides, void *tensor);

@@ -47,6 +47,19 @@ char *hd_cache_default_dir(void) {
   return NULL;
 }
 
+// Whether files and folders can be made in a folder, which is found out by
+// making one: access() does not ask the file system. Else errno says why not.
+static bool may_grow(const char *folder) {
+  int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd >= 0)
+    return close(fd) == 0;
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+    return false;
+  char path[PATH_MAX];
+  int length = snprintf(path, sizeof(path), "%s/.hidet-XXXXXX", folder);
+  return length < (int)sizeof(path) && mkdtemp(path) && rmdir(path) == 0;
+}
+
 bool hd_cache_may_be(const char *dir) {
   struct stat status;
   char path[PATH_MAX];
@@ -60,17 +73,22 @@ bool hd_cache_may_be(const char *dir) {
     return false;
   }
   memcpy(path, dir, length + 1);
-  while (errno == ENOENT) { // The folder that the first missing one is made in.
+  while (*dir && errno == ENOENT) { // The folder that the first missing one is made in.
     char *end = strrchr(path, '/');
     if (end)
       *end = 0;
     const char *parent = !end ? "." : *path ? path : "/";
-    if (access(parent, W_OK | X_OK) == 0)
+    if (may_grow(parent))
       return true;
     if (!end || end == path)
       return false;
   }
   return false;
+}
+
+bool hd_cache_may_keep(const char *dir) {
+  struct stat status;
+  return hd_cache_may_be(dir) && (stat(dir, &status) < 0 || may_grow(dir));
 }
 
 hd_cache_t *hd_cache_open(const char *dir, int64_t bytes) {
@@ -157,12 +175,20 @@ bool hd_cache_get(const hd_cache_t *cache, hd_cache_key_t key,
   return ok;
 }
 
+// Symbolic links are none of ours (CacheRoom.h).
+static bool is_own(const char *folder, const char *path) {
+  struct stat status;
+  return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) &&
+         (lstat(path, &status) == 0 ? S_ISREG(status.st_mode)
+                                    : errno == ENOENT);
+}
+
 void hd_cache_put(const hd_cache_t *cache, hd_cache_key_t key,
                   const hd_buffer_t *entry) {
   char path[4096], folder[4096];
   if (!path_of(cache, key, path, sizeof(path), false) ||
       !path_of(cache, key, folder, sizeof(folder), true) ||
-      !hd_file_make_folders(folder))
+      !hd_file_make_folders(folder) || !is_own(folder, path))
     return;
   int lock = hd_cache_make_room(cache->dir, cache->bytes,
                                 (int64_t)(sizeof(head_t) + entry->size));

@@ -29,6 +29,8 @@ char *hd_cache_default_dir(void);
 
 // Whether a folder is there or may be made; else errno says why not.
 bool hd_cache_may_be(const char *dir);
+// And whether anything may be kept there: entries may be read where it is not.
+bool hd_cache_may_keep(const char *dir);
 
 // What a cache holds where nobody says how much.
 #define HD_CACHE_BYTES ((int64_t)4 << 30)

@@ -69,12 +69,23 @@ static bool is_stale(const char *name, const struct stat *status) {
          status->st_mtime < time(NULL) - STALE_S;
 }
 
-static bool list_folder(const char *dir, unsigned folder, files_t *files) {
-  char path[PATH_MAX];
-  int length = snprintf(path, sizeof(path), "%s/%02x", dir, folder);
-  DIR *open = length < (int)sizeof(path) ? opendir(path) : NULL;
-  if (!open)
-    return errno == ENOENT;
+// A folder of entries, by the folder of the cache. A symbolic link in its place
+// is none: what lies behind it is somebody else's. -1: there is none.
+static int open_folder(int dir, unsigned folder) {
+  char name[3];
+  snprintf(name, sizeof(name), "%02x", folder % FOLDERS);
+  return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool list_folder(int dir, unsigned folder, files_t *files) {
+  int fd = open_folder(dir, folder);
+  if (fd < 0)
+    return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+  DIR *open = fdopendir(fd);
+  if (!open) {
+    close(fd);
+    return false;
+  }
   bool ok = true;
   for (const struct dirent *d; ok && (d = readdir(open));) {
     struct stat status;
@@ -103,21 +114,26 @@ static int by_time(const void *left, const void *right) {
 
 // Counts what is there; where it is more than `most`, removes the oldest until
 // it is no more than `rest`. -1: it cannot be counted.
-static int64_t look_through(const char *dir, int64_t most, int64_t rest) {
+static int64_t look_through(const char *path, int64_t most, int64_t rest) {
   files_t files = {0};
-  bool ok = true;
+  int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool ok = dir >= 0;
   for (unsigned i = 0; ok && i < FOLDERS; i++)
     ok = list_folder(dir, i, &files);
   if (ok && files.bytes > most && files.size) {
     qsort(files.data, files.size, sizeof(*files.data), by_time);
     for (size_t i = 0; i < files.size && files.bytes > rest; i++) {
       const file_t *file = &files.data[i];
-      char path[PATH_MAX];
-      snprintf(path, sizeof(path), "%s/%02x/%s", dir, file->folder, file->name);
-      if (unlink(path) == 0 || errno == ENOENT)
+      int folder = open_folder(dir, file->folder);
+      if (folder >= 0 &&
+          (unlinkat(folder, file->name, 0) == 0 || errno == ENOENT))
         files.bytes -= file->bytes;
+      if (folder >= 0)
+        close(folder);
     }
   }
+  if (dir >= 0)
+    close(dir);
   free(files.data);
   return ok ? files.bytes : -1;
 }
@@ -128,7 +144,7 @@ static int lock_count(const char *dir) {
   char path[PATH_MAX];
   int length = snprintf(path, sizeof(path), "%s/size", dir);
   int fd = length < (int)sizeof(path)
-               ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666)
+               ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666)
                : -1;
   for (int i = 0; fd >= 0 && i < TRIES; i++) {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0)

@@ -65,7 +65,9 @@ bool hd_api_fail(hidet_context_t *context, const char *text);
 // A call that ends before it has a context: reports E1003 with the text;
 // returns HIDET_USAGE.
 hidet_status_t hd_api_refuse(const char *text);
-// The same for a call without an argument that it needs.
+// A call that has no context, and nothing to report; returns HIDET_OK.
+hidet_status_t hd_api_done(void);
+// hd_api_refuse() for a call without an argument that it needs.
 hidet_status_t hd_api_needs(void);
 // A call without memory for what it makes; returns HIDET_RESOURCE.
 hidet_status_t hd_api_no_memory(void);

@@ -75,6 +75,14 @@ hidet_status_t hd_api_refuse(const char *text) {
   return HIDET_USAGE;
 }
 
+hidet_status_t hd_api_done(void) {
+  hd_diagnostics_t none;
+  hd_diagnostics_init(&none);
+  tell(NULL, &none, false);
+  hd_diagnostics_fini(&none);
+  return HIDET_OK;
+}
+
 hidet_status_t hd_api_needs(void) {
   return hd_api_refuse("an argument is NULL that must not be");
 }

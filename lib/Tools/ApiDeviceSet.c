@@ -40,11 +40,17 @@ typedef struct cache_call {
   int64_t bytes;
 } cache_call_t;
 
+// Nobody has asked for a folder that is found by itself: where it cannot be,
+// that is said, and there is no cache.
 static void open_cache(hidet_device_t *device, const char *folder,
-                       int64_t bytes) {
+                       bool is_given, int64_t bytes) {
+  hd_diagnostics_t *diags = &device->own.context.diags;
   if (!hd_cache_may_be(folder)) {
-    hd_error(&device->own.context.diags, (hd_loc_t){0}, HD_E0802, folder,
-             strerror(errno));
+    if (is_given)
+      hd_error(diags, (hd_loc_t){0}, HD_E0802, folder, strerror(errno));
+    else
+      hd_warning(diags, (hd_loc_t){0}, "nothing is kept in '%s': %s", folder,
+                 strerror(errno));
     return;
   }
   device->device->cache = hd_cache_open(folder, bytes);
@@ -64,7 +70,8 @@ static void set_cache(void *argument) {
   else if (bytes && device->keeps) {
     char *own = call->folder ? NULL : hd_cache_default_dir();
     if (call->folder || own)
-      open_cache(device, call->folder ? call->folder : own, bytes);
+      open_cache(device, call->folder ? call->folder : own, call->folder,
+                 bytes);
     free(own);
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Arrays as DLPack describes tensors (https://dmlc.github.io/dlpack), and back.
+#include "IR/Graph/HostTensor.h"
 #include "Tools/Api.h"
 #include "hidet/Session.h"
 
@@ -61,12 +62,10 @@ static bool is_row_major(const dl_tensor_t *t) {
   bool is_empty = false;
   for (int i = 0; i < t->rank; i++)
     is_empty |= t->shape[i] == 0;
-  for (int i = t->rank; t->strides && !is_empty && i-- > 0;) {
+  for (int i = t->rank; t->strides && !is_empty && i-- > 0;
+       step *= t->shape[i])
     if (t->shape[i] != 1 && t->strides[i] != step)
       return false;
-    if (__builtin_mul_overflow(step, t->shape[i], &step))
-      return false;
-  }
   return true;
 }
 
@@ -89,9 +88,9 @@ hidet_status_t hidet_array_from_dlpack(const hidet_device_t *device,
     return hd_api_refuse("the tensor is in another device's memory");
   if (t->rank < 0 || t->rank > HIDET_MAX_RANK)
     return hd_api_refuse("a tensor has at most 16 axes");
-  for (int i = 0; i < t->rank; i++)
-    if (t->shape[i] < 0)
-      return hd_api_refuse("a size is negative");
+  int64_t count;
+  if (!hd_shape_count(t->shape, (unsigned)t->rank, &count))
+    return hd_api_refuse("a size is negative, or all of them pass 2^62");
   const char *type = t->type.lanes == 1 ? find_type(t->type) : NULL;
   if (!type)
     return hd_api_refuse("the tensor has elements that no array has");
@@ -102,7 +101,7 @@ hidet_status_t hidet_array_from_dlpack(const hidet_device_t *device,
   for (int i = 0; i < t->rank; i++)
     array->shape[i] = t->shape[i];
   array->data = t->data ? (const char *)t->data + t->byte_offset : NULL;
-  return HIDET_OK;
+  return hd_api_done();
 }
 
 hidet_status_t hidet_array_to_dlpack(const hidet_device_t *device,
@@ -112,7 +111,9 @@ hidet_status_t hidet_array_to_dlpack(const hidet_device_t *device,
     return hd_api_needs();
   if (array->rank > HIDET_MAX_RANK)
     return hd_api_refuse("an array has at most 16 axes");
-  int64_t step = 1;
+  int64_t step = 1, count;
+  if (!hd_shape_count(array->shape, array->rank, &count))
+    return hd_api_refuse("a size is negative, or all of them pass 2^62");
   for (unsigned i = array->rank; i-- > 0; step *= array->shape[i])
     strides[i] = step;
   dl_tensor_t *t = tensor;
@@ -127,7 +128,7 @@ hidet_status_t hidet_array_to_dlpack(const hidet_device_t *device,
                        .type = {types[i].code, types[i].bits, 1},
                        .shape = array->shape,
                        .strides = strides};
-    return HIDET_OK;
+    return hd_api_done();
   }
   return hd_api_refuse("DLPack has no such elements");
 }

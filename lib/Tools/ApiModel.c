@@ -89,12 +89,9 @@ static void create(void *argument) {
     call->module->models++;
 }
 
-hidet_status_t hidet_model_create(hidet_module_t *module, const char *graph,
-                                  hidet_model_t **model) {
-  if (model)
-    *model = NULL;
-  if (!module || !model)
-    return hd_api_needs();
+// further: as a part of a call that has read the module.
+static hidet_status_t make_model(hidet_module_t *module, const char *graph,
+                                 bool further, hidet_model_t **model) {
   *model = calloc(1, sizeof(**model));
   if (!*model)
     return hd_api_no_memory();
@@ -103,12 +100,22 @@ hidet_status_t hidet_model_create(hidet_module_t *module, const char *graph,
                  .module = module,
                  .model = *model,
                  .name = graph};
-  hidet_status_t status = hd_api_call(module->owner, create, &call);
+  hidet_status_t status = (further ? hd_api_call_on : hd_api_call)(
+      module->owner, create, &call);
   if (status != HIDET_OK) {
     free(*model);
     *model = NULL;
   }
   return status;
+}
+
+hidet_status_t hidet_model_create(hidet_module_t *module, const char *graph,
+                                  hidet_model_t **model) {
+  if (model)
+    *model = NULL;
+  if (!module || !model)
+    return hd_api_needs();
+  return make_model(module, graph, false, model);
 }
 
 hidet_status_t hidet_model_load(hidet_context_t *context, const char *path,
@@ -127,7 +134,7 @@ hidet_status_t hidet_model_load(hidet_context_t *context, const char *path,
   hidet_status_t status = read_module(
       own, path, hd_has_suffix(path, ".hir") ? parse_file : import, &module);
   if (status == HIDET_OK)
-    status = hidet_model_create(module, NULL, model);
+    status = make_model(module, NULL, true, model);
   if (status == HIDET_OK) {
     (*model)->own = own;
     return HIDET_OK;
@@ -180,16 +187,12 @@ static void set_weight(void *argument) {
   call_t *call = argument;
   const hd_value_t *value = find_constant(call->model->graph, call->name);
   int64_t shape[HD_TENSOR_MAX_RANK], count, bytes;
-  if (!is_open(call))
+  const char *fault = call->model->module->models > 1
+                          ? "another model of the module has the constant"
+                      : !value ? "the graph has no such constant"
+                               : NULL;
+  if (!is_open(call) || (fault && !hd_api_fail(call->context, fault)))
     return;
-  if (call->model->module->models > 1) {
-    hd_api_fail(call->context, "another model of the module has the constant");
-    return;
-  }
-  if (!value) {
-    hd_api_fail(call->context, "the graph has no such constant");
-    return;
-  }
   for (int i = 0; i < value->rank; i++)
     shape[i] = value->shape[i]->u.i;
   if (!hd_packed_size(value->type, shape, (unsigned)value->rank, &count,

@@ -7,6 +7,7 @@
 #include "Runtime/Artifact.h"
 #include "Support/File.h"
 #include "TaskMapping/TaskMapping.h"
+#include "Tools/Outputs.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -113,7 +114,7 @@ static hd_module_t *refuse_stream(hd_context_t *context) {
   return NULL;
 }
 
-bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
+bool hd_tools_parse(hd_process_t *process, hd_options_t *options,
                     int load_option, const char *name,
                     const hd_text_part_t *part, hd_module_t **module) {
   hd_context_t *context = &process->context;
@@ -142,6 +143,7 @@ bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
     ok = hd_module_parse_into(*module, name, part->text, part->size,
                               part->first_line);
   }
+  ok = ok && hd_outputs_spare_constants(options, *module);
   hd_times_leave(times, before);
   if (is_saved) // It has been verified.
     return ok;

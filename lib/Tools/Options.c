@@ -2,6 +2,7 @@
 #include "Tools/Options.h"
 #include "Runtime/Cache.h"
 #include "Support/Suggest.h"
+#include "Tools/Outputs.h"
 
 #include <errno.h>
 #include <math.h>
@@ -86,12 +87,19 @@ static bool parse_choice(const char *choices, const char *text,
   }
 }
 
+static bool is_text(const hd_option_t *option) {
+  return option->type == HD_OPTION_TEXT || option->type == HD_OPTION_READS ||
+         option->type == HD_OPTION_WRITES;
+}
+
 static bool parse_value(const hd_option_t *option, hd_option_use_t *use) {
   switch (option->type) {
   case HD_OPTION_FLAG:
     return use->value == NULL;
   case HD_OPTION_TEXT:
-    return use->value != NULL;
+  case HD_OPTION_READS:
+  case HD_OPTION_WRITES:
+    return use->value && use->value[0];
   case HD_OPTION_MAYBE:
     return true;
   case HD_OPTION_COUNT:
@@ -118,7 +126,7 @@ static bool report_value(hd_diagnostics_t *diags, const hd_option_t *option,
   char text[256];
   if (option->type == HD_OPTION_FLAG)
     snprintf(text, sizeof(text), "takes no value, found '%s'", value);
-  else if (!value)
+  else if (!value || is_text(option))
     snprintf(text, sizeof(text), "needs a value: --%s=%s", option->name,
              option->argument);
   else if (option->type == HD_OPTION_CHOICE)
@@ -215,7 +223,7 @@ bool hd_options_parse(hd_options_t *options, const hd_command_t *command,
     else
       ok &= parse_letter(options, argv, argc, &i, diags);
   }
-  return ok;
+  return hd_outputs_check(options, diags) && ok;
 }
 
 void hd_options_fini(hd_options_t *options) { hd_arena_fini(&options->arena); }

@@ -10,7 +10,9 @@
 
 typedef enum hd_option_type {
   HD_OPTION_FLAG,     // takes no value
-  HD_OPTION_TEXT,     // --name=text
+  HD_OPTION_TEXT,     // --name=text, which is not empty
+  HD_OPTION_READS,    // The same; names a file, behind the @ of `argument`
+  HD_OPTION_WRITES,   // where there is one: Tools/Outputs.h
   HD_OPTION_MAYBE,    // --name or --name=text
   HD_OPTION_COUNT,    // an integer from 0
   HD_OPTION_REAL,     // a number from 0
@@ -59,7 +61,9 @@ typedef struct hd_options {
   HD_VEC(const char *) files;
 } hd_options_t;
 
-// Reports every fault (E1001, E1002, E0811) and returns whether there was none.
+// Reports every fault (E1001, E1002) and returns whether there was none. What is
+// read and written at once is one, and taken out of the uses: hd_outputs_check()
+// is part of it.
 // The strings of argv must outlive the options.
 bool hd_options_parse(hd_options_t *options, const hd_command_t *command,
                       int argc, char **argv, hd_diagnostics_t *diags);

@@ -165,7 +165,7 @@ static bool device_options(hd_run_t *run, bool sim,
     const char *dir = hd_option_text(&run->options, RUN_CACHE_DIR, NULL);
     *cache_dir = dir ? strdup(dir) : sim ? NULL : hd_cache_default_dir();
     options->cache_dir = *cache_dir;
-    if (dir && !hd_cache_may_be(dir))
+    if (dir && !hd_cache_may_keep(dir))
       hd_warning(hd_run_diags(run), nowhere, "nothing is kept in '%s': %s", dir,
                  strerror(errno));
   }

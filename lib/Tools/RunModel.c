@@ -5,6 +5,7 @@
 // --output mean what they mean for a kernel.
 #include "Graph/ONNX/Import.h"
 #include "Support/File.h"
+#include "Tools/Outputs.h"
 #include "Tools/RunTool.h"
 
 #include <dirent.h>
@@ -240,7 +241,8 @@ static bool run_folder(hd_run_t *run, const char *folder) {
   for (size_t i = 0; i < run->graph->inputs.size; i++) {
     const char *path = data_path(run, folder, "input", i);
     hd_host_tensor_fini(&inputs[i]->host);
-    if (!hd_onnx_read_tensor(&run->process.context, path, &inputs[i]->host) ||
+    if (!hd_outputs_spare(&run->options, hd_run_diags(run), path) ||
+        !hd_onnx_read_tensor(&run->process.context, path, &inputs[i]->host) ||
         !check_input(run, inputs[i], path))
       return false;
   }
@@ -250,6 +252,8 @@ static bool run_folder(hd_run_t *run, const char *folder) {
       return false;
   for (size_t i = 0; i < run->graph->outputs.size; i++) {
     const char *path = data_path(run, folder, "output", i);
+    if (!hd_outputs_spare(&run->options, hd_run_diags(run), path))
+      return false;
     outputs[i]->expected = hd_arena_printf(&run->arena, "@%s", path);
   }
   return run_once(run) && hd_run_outputs(run);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tune/Database.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +34,25 @@ struct hd_tune_database {
   sqlite3 *file; // NULL: there is none, or it is of no use.
 };
 
+// What is wrong with a file.
+static const char *fault_of(const char *path, sqlite3 *file) {
+  struct stat status;
+  bool is_there = stat(path, &status) == 0;
+  if (is_there && S_ISDIR(status.st_mode))
+    return "it is a folder";
+  if (is_there && S_ISREG(status.st_mode) && status.st_size == 0)
+    return "it is empty";
+  return file && sqlite3_errcode(file) != SQLITE_OK
+             ? sqlite3_errmsg(file)
+             : "it holds no measurements of this kind";
+}
+
 // From here on it has no rows.
 static void give_up(hd_tune_database_t *d) {
   if (d->file)
     hd_warning(d->diags, nowhere,
                "what was measured cannot be kept or read: '%s': %s", d->path,
-               sqlite3_errmsg(d->file));
+               fault_of(d->path, d->file));
   sqlite3_close(d->file);
   d->file = NULL;
 }
@@ -227,10 +241,7 @@ const char *hd_tune_database_exchanged(hd_tune_database_t *d, hd_arena_t *arena,
 // --- Copies ---
 
 static bool fail(hd_diagnostics_t *diags, const char *path, sqlite3 *file) {
-  return hd_error(diags, nowhere, HD_E0812, path,
-                  file && sqlite3_errcode(file) != SQLITE_OK
-                      ? sqlite3_errmsg(file)
-                      : "it holds no measurements of this kind");
+  return hd_error(diags, nowhere, HD_E0812, path, fault_of(path, file));
 }
 
 static bool copy_rows(sqlite3 *to, const char *from, int64_t *rows) {
@@ -270,7 +281,7 @@ bool hd_tune_database_copy(hd_diagnostics_t *diags, const char *from,
                            const char *to, int64_t *rows) {
   sqlite3 *file = NULL;
   if (access(from, R_OK) != 0)
-    return hd_error(diags, nowhere, HD_E0801, from, "it cannot be read");
+    return hd_error(diags, nowhere, HD_E0801, from, strerror(errno));
   if (is_same_file(from, to))
     return hd_error(diags, nowhere, HD_E0802, to,
                     "it is what the measurements are copied from");

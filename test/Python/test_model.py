@@ -86,6 +86,10 @@ class Folder(unittest.TestCase):
             self.assertIn("HIDET_CACHE_SIZE", bad.stderr)
             self.assertIn("UsageError", bad.stderr)
 
+    def test_nowhere(self):
+        """A home that cannot be written is no reason not to run."""
+        self.assertEqual(self.run_in("/dev/null/none").stderr, "")
+
 
 class Caches(unittest.TestCase):
     def test_grows(self):

@@ -2,6 +2,7 @@
 //
 // Tasks are computed as they are written: against numbers worked out by hand,
 // and against loops that know nothing of tasks.
+#include "Graph/Reference/Reference.h"
 #include "ReferenceHelp.h"
 
 #include <math.h>
@@ -367,6 +368,39 @@ static void budgets_are_kept(void **state) {
   hd_reference_end(&run);
 }
 
+// Moves a mean by an eighth; notes the order of what it is told.
+static void move_mean(void *argument, const hd_definition_t *definition,
+                      const hd_task_value_t *value, hd_host_tensor_t *tensor) {
+  char *names = argument;
+  assert_ptr_equal(definition->targets[0], value);
+  strcat(names, value->name);
+  if (strcmp(value->name, "m") == 0)
+    hd_host_tensor_set(tensor, 0, hd_host_tensor_get(tensor, 0) + 0.125);
+}
+
+// Of equal values a mean that is off by 1/8 leaves -1/8 / sqrt(1/64 + 3/64).
+static void what_is_told_may_be_moved(void **state) {
+  (void)state;
+  char names[16] = "";
+  hd_reference_run_t run;
+  hd_reference_begin(
+      &run, &(hd_test_case_t){"task t(x: f32[n]) -> y: f32[n] {\n"
+                              "  m[] = sum(p: n) x[p] / 4.0\n"
+                              "  v[] = sum(p: n) (x[p] - m[]) * (x[p] - m[])\n"
+                              "  y[i] = (x[i] - m[]) / sqrt(v[] / 4.0 + "
+                              "0.015625 * 3.0)\n}\n",
+                              "f32[4]",
+                              {0}});
+  SET(&run, 0, 3, 3, 3, 3);
+  const hd_host_tensor_t *inputs[] = {&run.inputs[0]};
+  assert_true(hd_task_evaluate_telling(&run.context, run.binding, inputs,
+                                       run.outputs, (hd_loc_t){0}, move_mean,
+                                       names));
+  assert_string_equal(names, "mvy");
+  EXPECT(&run, 0, -0.5, -0.5, -0.5, -0.5);
+  hd_reference_end(&run);
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(products),
               cmocka_unit_test(products_round_to_their_type),
               cmocka_unit_test(windows_stick_out),
@@ -376,4 +410,5 @@ HD_UNIT_TESTS(cmocka_unit_test(products),
               cmocka_unit_test(every_monoid_reduces),
               cmocka_unit_test(shapes_and_attributes_are_numbers),
               cmocka_unit_test(data_decides_sizes),
+              cmocka_unit_test(what_is_told_may_be_moved),
               cmocka_unit_test(budgets_are_kept))

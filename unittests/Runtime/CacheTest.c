@@ -159,6 +159,63 @@ static void test_others_stay(void **state) {
   hd_cache_close(cache);
 }
 
+static void entry_path(int number, char *path, size_t size) {
+  char name[33];
+  hd_cache_key_t key = key_of(number);
+  snprintf(name, sizeof(name), "%016llx%016llx", (unsigned long long)key.high,
+           (unsigned long long)key.low);
+  snprintf(path, size, "%s/%.2s/%s", folder, name, name + 2);
+}
+
+static void assert_letter(const char *path) {
+  char text[64] = "";
+  int fd = open(path, O_RDONLY);
+  assert_true(fd >= 0);
+  assert_int_equal(read(fd, text, sizeof(text)), 11);
+  close(fd);
+  assert_string_equal(text, "dear reader");
+}
+
+// What symbolic links in the folder lead to is neither removed nor written: in
+// place of folders of entries, of an entry, of the count.
+static void test_links(void **state) {
+  (void)state;
+  enum { FOLDERS = 256, NUMBERS = 60 };
+  char outside[128], letter[256], path[128];
+  struct timespec past[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+  snprintf(outside, sizeof(outside), "%s/outside", folder);
+  snprintf(letter, sizeof(letter), "%s/%030d", outside, 7);
+  assert_int_equal(mkdir(outside, 0777), 0);
+  write_file("outside/000000000000000000000000000007", "dear reader");
+  assert_int_equal(utimensat(AT_FDCWD, letter, past, 0), 0);
+  for (int i = 0; i < FOLDERS; i += 2) {
+    snprintf(path, sizeof(path), "%s/%02x", folder, (unsigned)i);
+    assert_int_equal(symlink("outside", path), 0);
+  }
+  hd_cache_t *cache = hd_cache_open(folder, 4 * PAGE);
+  for (int i = 0; i < NUMBERS; i++)
+    put(cache, i, PAGE / 2);
+  assert_letter(letter);
+  // The letter is one of a page; entries are in the other folders alone.
+  assert_in_range(bytes_there(), 2 * PAGE, 5 * PAGE);
+  int last = NUMBERS - 1;
+  while (!get(cache, last))
+    last--;
+  entry_path(last, path, sizeof(path));
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(symlink("../outside/000000000000000000000000000007", path),
+                   0);
+  put(cache, last, PAGE / 2);
+  assert_letter(letter);
+  assert_int_equal(unlink(path), 0);
+  snprintf(path, sizeof(path), "%s/size", folder);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(symlink("outside/000000000000000000000000000007", path), 0);
+  put(cache, last, PAGE / 2);
+  assert_letter(letter);
+  hd_cache_close(cache);
+}
+
 // Whatever the file of the count says, or where it is gone.
 static void test_damaged_count(void **state) {
   (void)state;
@@ -298,6 +355,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_least_recent, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_too_large, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_others_stay, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_links, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged_count, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_processes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_locked, set_up, tear_down),

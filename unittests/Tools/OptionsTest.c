@@ -132,6 +132,7 @@ static void faults_are_told(void **state) {
   fails("-x", HD_E1001, "unknown option '-x'");
   fails("--flag=1", HD_E1002, "takes no value");
   fails("--output", HD_E1002, "needs a value: --output=FILE");
+  fails("--output=", HD_E1002, "needs a value: --output=FILE");
   fails("-o", HD_E1002, "needs a value");
   fails("--count=x", HD_E1002, "whole number");
   fails("--count=-1", HD_E1002, "whole number");

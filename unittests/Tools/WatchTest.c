@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -104,6 +105,36 @@ static void all_is_seen(void **state) {
   assert_int_equal(hidet_session_run(w.session, wrong, 2, out, 2), HIDET_USAGE);
   assert_int_equal(seen.messages, 1);
   end(&w);
+}
+
+// A model's file is read, and then made a model of: what was said of the file
+// is what the call leaves.
+static void what_a_file_has_is_told(void **state) {
+  (void)state;
+  char path[] = "/tmp/hidet-watch-test-XXXXXX.hir";
+  int fd = mkstemps(path, 4);
+  static const char warned[] = "kernel k(n: i32, inout x: f32[4]) {\n"
+                               "  if n > 5 {\n"
+                               "    x[9] = 0.0\n"
+                               "  }\n"
+                               "}\n"
+                               "graph main(x: f32[4]) -> y {\n"
+                               "  y = relu(x)\n"
+                               "}\n";
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, warned, strlen(warned)), strlen(warned));
+  close(fd);
+  seen_t seen = {0};
+  hidet_model_t *model;
+  hidet_context_t *context = hidet_context_create();
+  hidet_context_watch(context, watcher, &seen);
+  assert_int_equal(hidet_model_load(context, path, &model), HIDET_OK);
+  unlink(path);
+  assert_non_null(strstr(hidet_messages(), "warning: where this is reached"));
+  assert_int_equal(seen.messages, 1);
+  assert_string_equal(seen.message, hidet_messages());
+  hidet_model_destroy(model);
+  hidet_context_destroy(context);
 }
 
 // By the watcher, in the middle of compiling.
@@ -241,6 +272,7 @@ static void what_was_stopped_can_be_done_again(void **state) {
 }
 
 HD_UNIT_TESTS(cmocka_unit_test(all_is_seen),
+              cmocka_unit_test(what_a_file_has_is_told),
               cmocka_unit_test(compiling_is_cancelled),
               cmocka_unit_test(a_run_is_cancelled),
               cmocka_unit_test(a_short_cancel_is_told),

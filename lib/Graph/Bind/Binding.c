@@ -193,7 +193,10 @@ static bool check_value(hd_binder_t *b, const hd_task_value_t *value) {
     return hd_bind_fault(b, "'%s' has rank %u, and %d is the most", value->name,
                          rank, (int)HD_MAX_RANK);
   return hd_shape_count(shape, rank, &count) ||
-         hd_bind_fault(b, "'%s' has more than 2^62 elements", value->name);
+         hd_bind_fault(b,
+                       "'%s' spans more than 2^62 elements (a size of 0 counts "
+                       "as 1)",
+                       value->name);
 }
 
 static bool check_range(hd_binder_t *b, const hd_index_t *index) {

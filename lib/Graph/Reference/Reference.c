@@ -16,6 +16,8 @@ typedef struct evaluation {
   hd_host_tensor_t *outputs, *locals;
   const hd_host_tensor_t **tensors; // Inputs, outputs, locals.
   const hd_definition_t *definition;
+  hd_reference_made_t made; // NULL: nobody is told.
+  void *argument;
 } evaluation_t;
 
 static hd_host_tensor_t *tensor_of(evaluation_t *e,
@@ -222,6 +224,8 @@ static bool run_definition(evaluation_t *e, const hd_definition_t *d) {
       break;
     }
   hd_arena_fini(&arena);
+  for (uint32_t i = 0; ok && e->made && i < d->num_targets; i++)
+    e->made(e->argument, d, d->targets[i], tensor_of(e, d->targets[i]));
   return ok;
 }
 
@@ -243,13 +247,24 @@ static void end_all(void *argument) {
 bool hd_task_evaluate(hd_context_t *context, const hd_task_binding_t *binding,
                       const hd_host_tensor_t *const *inputs,
                       hd_host_tensor_t *outputs, hd_loc_t loc) {
+  return hd_task_evaluate_telling(context, binding, inputs, outputs, loc, NULL,
+                                  NULL);
+}
+
+bool hd_task_evaluate_telling(hd_context_t *context,
+                              const hd_task_binding_t *binding,
+                              const hd_host_tensor_t *const *inputs,
+                              hd_host_tensor_t *outputs, hd_loc_t loc,
+                              hd_reference_made_t made, void *argument) {
   const hd_task_t *task = binding->task;
   size_t num_inputs = task->inputs.size, num_outputs = task->outputs.size;
   evaluation_t e = {.context = context,
                     .task = task,
                     .binding = *binding,
                     .loc = loc,
-                    .outputs = outputs};
+                    .outputs = outputs,
+                    .made = made,
+                    .argument = argument};
   memset(outputs, 0, num_outputs * sizeof *outputs);
   hd_arena_init_local(&e.arena, &context->budget);
   e.sizes = HD_ARENA_ARRAY(&e.arena, int64_t, task->sizes.size + 1);

@@ -93,10 +93,11 @@ bool hd_ref_report_outside(hd_ref_t *r, const hd_ref_access_t *access,
   }
   hd_shape_text(at, access->rank, index, sizeof index);
   hd_shape_text(access->tensor->shape, access->rank, shape, sizeof shape);
-  return hd_error(&r->context->diags, r->loc, HD_E1103, r->binding->task->name,
-                  hd_arena_printf(r->arena,
-                                  "'%s' is %s at %s, outside of its shape %s",
-                                  access->name, what, index, shape));
+  return hd_error(
+      &r->context->diags, r->loc, HD_E0708,
+      hd_arena_printf(r->arena, "%s: '%s' is %s at %s, outside of its shape %s",
+                      r->binding->task->name, access->name, what, index,
+                      shape));
 }
 
 static bool load(hd_ref_t *r, const hd_ref_access_t *access, hd_number_t *out) {
