@@ -35,7 +35,7 @@ from hidet.torch.engine import (
 
 
 log = logging.getLogger("hidet.torch")
-VERSION = torch.Tensor._version.__get__
+VERSION = operator.attrgetter("_version")
 ADDRESS = torch.Tensor.data_ptr
 
 
@@ -54,12 +54,15 @@ class Built:
     take: Callable[[Sequence], tuple]  # The constants of what a call is given.
 
     def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether constants are the tensors that they were, unchanged. There
-        are hundreds of them, at each call."""
+        """Whether constants are the tensors that they were, unchanged."""
         fixed = self.take(tensors)
+        return all(map(operator.is_, fixed, self.fixed)) and self.unchanged()
+
+    def unchanged(self) -> bool:
+        """There are hundreds of them, at each call."""
+        fixed = self.fixed
         return (
-            all(map(operator.is_, fixed, self.fixed))
-            and sum(map(VERSION, fixed)) == self.versions
+            sum(map(VERSION, fixed)) == self.versions
             and tuple(map(ADDRESS, fixed)) == self.addresses
         )
 
