@@ -73,7 +73,11 @@ def hidet_backend(
         decompositions=decompositions(),
         keep_inference_input_mutations=True,
     )
-    return bind_weights(module, example_inputs, call, made[0].quick) if made else call
+    return (
+        bind_weights(module, example_inputs, call, made[0].quick)
+        if made
+        else call
+    )
 
 
 def boxed(function: Callable) -> Callable:
@@ -100,12 +104,16 @@ def gives_as_it_is() -> bool:
     make nothing, as views of an input."""
     context = torch._guards.TracingContext.try_get()
     metadata = context.fw_metadata if context else None
-    return metadata is not None and all(
-        result.output_type is OutputType.non_alias
-        for result in metadata.output_info
-    ) and not any(
-        given.mutates_data or given.mutates_metadata
-        for given in metadata.input_info
+    return (
+        metadata is not None
+        and all(
+            result.output_type is OutputType.non_alias
+            for result in metadata.output_info
+        )
+        and not any(
+            given.mutates_data or given.mutates_metadata
+            for given in metadata.input_info
+        )
     )
 
 

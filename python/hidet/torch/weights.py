@@ -36,10 +36,14 @@ def bind_weights(
     at = [i for i, node in enumerate(inputs_of(module)) if is_weight(node)]
     if not at or compiled_before() >= MOST_BOUND:
         return call
-    if not all(type(inputs[i]) in (torch.Tensor, torch.nn.Parameter) for i in at):
+    if not all(
+        type(inputs[i]) in (torch.Tensor, torch.nn.Parameter) for i in at
+    ):
         return call
     for node, tensor in [(inputs_of(module)[i], inputs[i]) for i in at]:
-        install_guard(node.meta["grapharg"].source.make_guard(GuardBuilder.ID_MATCH))
+        install_guard(
+            node.meta["grapharg"].source.make_guard(GuardBuilder.ID_MATCH)
+        )
         make_attribute(module, node, tensor)
     return Bound(call, {i: inputs[i] for i in at}, len(inputs), quick)
 
