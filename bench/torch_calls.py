@@ -18,6 +18,7 @@ One line a model. HIDET_LIBRARY names the library where it is not installed.
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -99,8 +100,11 @@ def wait_and_time(name, way):
 
 def measured_together(names, ways):
     """Of each model in turn what measured() gives, without first answers."""
+    # Threads of more than there are cores wait for each other in circles.
+    threads = max(os.cpu_count() // (len(names) * len(ways)), 1)
     started = [(name, way, subprocess.Popen(
         [sys.executable, __file__, "--wait=" + way, name], text=True,
+        env={"OMP_NUM_THREADS": str(threads), **os.environ},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         for name in names for way in ways]
     ready = [process.stdout.readline() == "ready\n" for *_, process in started]

@@ -16,7 +16,7 @@ except ImportError:
 
 import hidet
 import hidet.torch
-from hidet.torch import backend, divide, engine, part, weights
+from hidet.torch import backend, divide, engine, part, watched, weights
 from torch import nn
 
 
@@ -237,6 +237,45 @@ class Inputs(unittest.TestCase):
                 layers[0].weight = nn.Parameter(torch.randn(8, 8))
                 self.check(compiled[0], layers[0], torch.randn(2, 8))
             self.assertEqual(len(made), 2 * weights.MOST_BOUND)
+
+    def test_how_changes_are_seen(self):
+        """By libhidet, which asks PyTorch's library, and by Python."""
+        functions = watched.functions()
+        self.assertIsNotNone(functions)
+
+        def tensors():
+            return nn.Parameter(torch.ones(3)), torch.ones(2, 2), torch.ones(5)
+
+        for change in (
+            lambda a, _b, _c: a.mul_(2),
+            lambda _a, b, _c: b[1].zero_(),
+            lambda a, _b, _c: setattr(a, "data", torch.ones(3)),
+            lambda _a, _b, c: c.set_(torch.ones(5)),
+            lambda _a, _b, c: c.untyped_storage().resize_(1 << 20),
+            lambda _a, b, _c: torch.utils.swap_tensors(b, torch.ones(2, 2)),
+        ):
+            for found in functions, None:
+                with mock.patch.object(watched, "functions", lambda: found):
+                    given = tensors()
+                    held = watched.watch(given)
+                by_python = held.unchanged == held.by_python
+                self.assertEqual(by_python, found is None)
+                self.assertTrue(held.unchanged())
+                self.assertTrue(held.unchanged())
+                change(*given)
+                self.assertFalse(held.unchanged())
+        self.assertTrue(watched.watch(()).unchanged())
+
+    def test_functions_that_say_something_else(self):
+        """Of PyTorch's library: then Python asks."""
+        for names in (
+            ("no_such_function", watched.NAMES[1]),
+            # Never another version, and never the address.
+            (watched.NAMES[0], "aoti_torch_device_type_cpu"),
+            ("aoti_torch_get_dim", watched.NAMES[1]),
+        ):
+            with mock.patch.object(watched, "NAMES", names):
+                self.assertIsNone(watched.functions.__wrapped__())
 
     def test_weights_that_change_unseen(self):
         """Where they are no constants."""

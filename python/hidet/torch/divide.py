@@ -246,7 +246,7 @@ class Alone:
         places = [at.get(self.given[i]) for i in built.given]
         if None in places:
             return None
-        engine, unchanged = built.engine, built.unchanged
+        engine, unchanged = built.engine, built.watched.unchanged
         results = None if self.gives_all else self.at
 
         def call(arguments: Sequence) -> list | None:
