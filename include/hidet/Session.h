@@ -115,9 +115,9 @@ HIDET_API hidet_status_t hidet_session_enqueue(
 HIDET_API hidet_status_t hidet_session_wait(hidet_session_t *session);
 
 // Objects of another library that a session's weights were taken from, and what
-// they said then: where elements lie, and how often they were written. `address`
-// stores the first and returns 0, or something else where there is none. All
-// belong to the caller.
+// they said then: where elements lie, and how often they were written.
+// `address` stores the first and returns 0, or something else where there is
+// none. All belong to the caller.
 typedef struct hidet_sources {
   const void *const *objects;
   size_t num_objects;

@@ -327,9 +327,8 @@ static int session_wait(int null) {
 
 static int sources_unchanged(int null) {
   hidet_sources_t none = {0};
-  return hidet_sources_unchanged(ARG(0, &none)) == (null < 0)
-             ? HIDET_OK
-             : HIDET_INTERNAL;
+  return hidet_sources_unchanged(ARG(0, &none)) == (null < 0) ? HIDET_OK
+                                                              : HIDET_INTERNAL;
 }
 
 static int tool(int (*main_of)(int, char **), int null) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whether objects say what they said: each of them counts, and none is asked for
-// its version whose address is another, or which has none.
+// Whether objects say what they said: each of them counts, and none is asked
+// for its version whose address is another, or which has none.
 #include "UnitTest.h"
 
 #include <hidet/Session.h>
