@@ -48,6 +48,19 @@ class Argument(ctypes.Structure):
     ]
 
 
+class Sources(ctypes.Structure):
+    """hidet_sources_t"""
+
+    _fields_ = [
+        ("objects", c_void_p),
+        ("num_objects", c_size_t),
+        ("address", c_void_p),
+        ("version", c_void_p),
+        ("addresses", c_void_p),
+        ("versions", c_void_p),
+    ]
+
+
 # name: (result, arguments...). Texts that the caller frees are c_void_p.
 FUNCTIONS = {
     "hidet_version": (c_char_p,),
@@ -159,6 +172,7 @@ FUNCTIONS = {
         c_void_p,
     ),
     "hidet_session_wait": (c_int, c_void_p),
+    "hidet_sources_unchanged": (c_int, POINTER(Sources)),
     "hidet_session_read": (c_int, c_void_p, c_size_t, POINTER(Array)),
 }
 

@@ -16,7 +16,7 @@ except ImportError:
 
 import hidet
 import hidet.torch
-from hidet.torch import backend, divide, engine, part
+from hidet.torch import backend, divide, engine, part, watched, weights
 from torch import nn
 
 
@@ -167,6 +167,115 @@ class Inputs(unittest.TestCase):
             change()
             self.check(compiled, model, x)
             self.check(beside, other, x)
+
+    def test_weights_are_not_handed_over(self):
+        """Dynamo hands over what is left, and a call asks for no more than
+        whether weights have changed; also where the model is used twice, a
+        weight is, and a result is an input's view."""
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+                self.second.weight = self.first.weight
+                self.register_buffer("scale", torch.randn(8))
+
+            def forward(self, x, y):
+                return self.second(self.first(x).relu()) * self.scale + y, x[0]
+
+        model = Net().eval()
+        given = []
+        call = weights.Bound.__call__
+
+        def count(this, *arguments):
+            given.append((len(arguments), this.quick is not None))
+            return call(this, *arguments)
+
+        x, y = torch.randn(3, 8), torch.randn(8)
+        for function, quick in (
+            (lambda x, y: model(x, y)[0], True),
+            (model, False),
+        ):
+            torch._dynamo.reset()
+            given.clear()
+            compiled = torch.compile(function, backend="hidet")
+            with mock.patch.object(weights.Bound, "__call__", count):
+                for change in (
+                    lambda: None,
+                    lambda: None,
+                    lambda: model.scale.mul_(2),
+                    lambda: setattr(model.first.weight, "data", torch.eye(8)),
+                    lambda: model.double() and model.float(),
+                ):
+                    change()
+                    self.check(compiled, function, x, y)
+            self.assertEqual({n for n, _ in given}, {2})
+            # The buffer is another tensor at the end.
+            self.assertEqual([was for _, was in given[1:4]], [quick] * 3)
+
+    def test_weights_that_are_others(self):
+        """Of modules with the same code, each compiled, and of one whose
+        tensors are others at each call: so many are known, and no more."""
+        layers = [nn.Linear(8, 8).eval() for _ in range(4)]
+        compiled = [
+            torch.compile(each.forward, backend="hidet") for each in layers
+        ]
+        made = []
+        init = weights.Bound.__init__
+
+        def keep(this, *arguments):
+            init(this, *arguments)
+            made.append(this)
+
+        with mock.patch.object(weights.Bound, "__init__", keep):
+            for _ in range(2):
+                for function, layer in zip(compiled, layers):
+                    self.check(function, layer, torch.randn(2, 8))
+            self.assertEqual(len(made), weights.MOST_BOUND)
+            torch._dynamo.reset()
+            for _ in range(6):
+                layers[0].weight = nn.Parameter(torch.randn(8, 8))
+                self.check(compiled[0], layers[0], torch.randn(2, 8))
+            self.assertEqual(len(made), 2 * weights.MOST_BOUND)
+
+    def test_how_changes_are_seen(self):
+        """By libhidet, which asks PyTorch's library, and by Python."""
+        functions = watched.functions()
+        self.assertIsNotNone(functions)
+
+        def tensors():
+            return nn.Parameter(torch.ones(3)), torch.ones(2, 2), torch.ones(5)
+
+        for change in (
+            lambda a, _b, _c: a.mul_(2),
+            lambda _a, b, _c: b[1].zero_(),
+            lambda a, _b, _c: setattr(a, "data", torch.ones(3)),
+            lambda _a, _b, c: c.set_(torch.ones(5)),
+            lambda _a, _b, c: c.untyped_storage().resize_(1 << 20),
+            lambda _a, b, _c: torch.utils.swap_tensors(b, torch.ones(2, 2)),
+        ):
+            for found in functions, None:
+                with mock.patch.object(watched, "functions", lambda: found):
+                    given = tensors()
+                    held = watched.watch(given)
+                by_python = held.unchanged == held.by_python
+                self.assertEqual(by_python, found is None)
+                self.assertTrue(held.unchanged())
+                self.assertTrue(held.unchanged())
+                change(*given)
+                self.assertFalse(held.unchanged())
+        self.assertTrue(watched.watch(()).unchanged())
+
+    def test_functions_that_say_something_else(self):
+        """Of PyTorch's library: then Python asks."""
+        for names in (
+            ("no_such_function", watched.NAMES[1]),
+            # Never another version, and never the address.
+            (watched.NAMES[0], "aoti_torch_device_type_cpu"),
+            ("aoti_torch_get_dim", watched.NAMES[1]),
+        ):
+            with mock.patch.object(watched, "NAMES", names):
+                self.assertIsNone(watched.functions.__wrapped__())
 
     def test_weights_that_change_unseen(self):
         """Where they are no constants."""

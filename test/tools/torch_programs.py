@@ -2,8 +2,9 @@
 """The programs of examples/python, seed by seed: the kernel in Python, and the
 network of torchvision through torch.compile, both as they are written there.
 
-usage: torch_programs.py [--device=cuda|cpu] [--seeds=20] [--counted=10]
-           [--most=100] [--makers=8]
+usage: torch_programs.py [--device=cuda|cpu] [--first=0] [--seeds=20]
+           [--counted=10] [--most=100] [--makers=8]
+  --first: the first seed; several processes share the seeds by it
   --makers: processes that draw weights ahead
 
 A network of random weights may differ from itself by more than the program
@@ -100,11 +101,13 @@ def check_networks(options, weights):
     model = model.half() if device == "cuda" else model
     hidet.torch.dynamo_config.use_tensor_core(True)
     hidet.torch.dynamo_config.search_space(2)
-    for seed, drawn in enumerate(weights):
+    said = {None: "is not counted", True: "passes", False: "fails"}
+    for seed, drawn in enumerate(weights, options.first):
+        start = time.perf_counter()
         put_weights(model, drawn)
         found.append(check(model, draw_input(device, seed)))
-        if found[-1] is False:
-            print("seed %d fails" % seed, flush=True)
+        took = time.perf_counter() - start
+        print("seed %d %s, %.1f s" % (seed, said[found[-1]], took), flush=True)
         counted = [passed for passed in found if passed is not None]
         if len(found) >= options.seeds and len(counted) >= options.counted:
             break
@@ -116,6 +119,7 @@ def main():
     parser.add_argument(
         "--device", default="cuda" if torch.cuda.is_available() else "cpu"
     )
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--counted", type=int, default=10)
     parser.add_argument("--most", type=int, default=100)
@@ -127,11 +131,12 @@ def main():
         print("needs torchvision: %s" % error)
         return 77
     makers = multiprocessing.get_context("spawn").Pool(options.makers)
-    given = [(options.device, seed) for seed in range(options.most)]
+    seeds = range(options.first, options.first + options.most)
+    given = [(options.device, seed) for seed in seeds]
     with makers, torch.no_grad():
         weights = makers.imap(make_weights, given)
         start = time.perf_counter()
-        for seed in range(options.seeds):
+        for seed in seeds[: options.seeds]:
             torch.manual_seed(seed)
             naive_matmul.main(options.device)
         print("naive_matmul: %d of %d pass" % (options.seeds, options.seeds))

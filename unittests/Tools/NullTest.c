@@ -325,6 +325,12 @@ static int session_wait(int null) {
   return hidet_session_wait(ARG(0, session));
 }
 
+static int sources_unchanged(int null) {
+  hidet_sources_t none = {0};
+  return hidet_sources_unchanged(ARG(0, &none)) == (null < 0) ? HIDET_OK
+                                                              : HIDET_INTERNAL;
+}
+
 static int tool(int (*main_of)(int, char **), int null) {
   char name[] = "tool", option[] = "--version";
   char *argv[] = {name, option, NULL};
@@ -405,6 +411,7 @@ static const struct {
     {"hidet_session_enqueue",     "!!.!.0", session_enqueue},
     {"hidet_session_read",        "!.!",    session_read},
     {"hidet_session_wait",        "!",      session_wait},
+    {"hidet_sources_unchanged",   "0",      sources_unchanged},
     {"hidet_opt_main",            ".!",     opt_main},
     {"hidet_run_main",            ".!",     run_main},
     // clang-format on

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import fx
+from torch._functorch._aot_autograd.schemas import OutputType
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
@@ -25,22 +26,23 @@ from hidet.errors import UnsupportedError
 from hidet.torch.attention import keep_attention
 from hidet.torch.config import Options, settings
 from hidet.torch.divide import (
+    Alone,
     Version,
     divide,
     divide_whole,
     is_number,
     said,
     say,
+    watchers,
 )
 from hidet.torch.engine import Models
 from hidet.torch.part import Later
 from hidet.torch.sizes import Fakes, as_known, numbers_of, sizes_of_value
 from hidet.torch.table import decompositions
+from hidet.torch.weights import bind_weights
 
 __all__ = ["Compiled", "divide", "hidet_backend", "said"]
 DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException)
-# While somebody asks what runs (explain.py): it is told of each graph's call.
-watchers: list[Callable] = []
 
 
 def hidet_backend(
@@ -51,16 +53,18 @@ def hidet_backend(
 ) -> Callable:
     """What torch.compile calls."""
     chosen = settings(mode, options)
+    made: list[Compiled] = []
 
     def inference(graph: fx.GraphModule, inputs: Sequence) -> Callable:
-        return boxed(Compiled(graph, static_inputs(), chosen))
+        made.append(Compiled(graph, static_inputs(), chosen))
+        return boxed(made[-1])
 
     def training(graph: fx.GraphModule, inputs: Sequence) -> Callable:
         say("a graph of training runs in PyTorch; use torch.no_grad()")
         return boxed(graph)
 
     keep_attention(module, list(example_inputs))
-    return aot_module_simplified(
+    call = aot_module_simplified(
         module,
         example_inputs,
         fw_compiler=training,
@@ -68,6 +72,11 @@ def hidet_backend(
         inference_compiler=inference,
         decompositions=decompositions(),
         keep_inference_input_mutations=True,
+    )
+    return (
+        bind_weights(module, example_inputs, call, made[0].quick)
+        if made
+        else call
     )
 
 
@@ -90,6 +99,24 @@ def static_inputs() -> list[int]:
     return list(metadata.static_input_indices) if metadata else []
 
 
+def gives_as_it_is() -> bool:
+    """Whether the model's results are the graph's, of which aot_autograd has to
+    make nothing, as views of an input."""
+    context = torch._guards.TracingContext.try_get()
+    metadata = context.fw_metadata if context else None
+    return (
+        metadata is not None
+        and all(
+            result.output_type is OutputType.non_alias
+            for result in metadata.output_info
+        )
+        and not any(
+            given.mutates_data or given.mutates_metadata
+            for given in metadata.input_info
+        )
+    )
+
+
 class Compiled:
     """A graph of ATen operators, made ready for each set of sizes that comes,
     by one thread while others wait. Parts whose text is the same for several
@@ -107,6 +134,7 @@ class Compiled:
         self.static = static
         self.options = options
         self.models = Models()
+        self.is_plain = gives_as_it_is()
         inputs = [n for n in graph.graph.nodes if n.op == "placeholder"]
         self.symbolic = any(map(asks_sizes, graph.graph.nodes))
         fakes = [n.meta.get("val") for n in inputs]
@@ -129,6 +157,13 @@ class Compiled:
         for watch in watchers:
             watch(version)
         return version.call(*arguments)
+
+    def quick(self, rest: Sequence[int]) -> Callable | None:
+        """What Bound asks for."""
+        alone = self.only.call if self.only else None
+        if not self.is_plain or not isinstance(alone, Alone):
+            return None
+        return alone.quick(rest)
 
     def sizes_of(self, arguments: Sequence) -> tuple:
         """What is known by symbols of what a call is given."""

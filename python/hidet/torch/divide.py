@@ -17,6 +17,7 @@ from torch.fx.passes.infra.partitioner import (
 )
 from torch.fx.passes.operator_support import OperatorSupportBase
 
+from hidet.errors import HidetError
 from hidet.torch.config import Options
 from hidet.torch.emit import device_of, refusal
 from hidet.torch.engine import Models
@@ -24,6 +25,8 @@ from hidet.torch.part import Later, Part
 
 log = logging.getLogger("hidet.torch")
 said: set[str] = set()
+# While somebody asks what runs (explain.py): it is told of each graph's call.
+watchers: list[Callable] = []
 
 
 def say(text: str) -> None:
@@ -150,7 +153,7 @@ def divide_whole(
     graph.output_node().args = (tuple(made),)
     part = Part(later, constants, options, models)
     at = [made[node] for node in results]
-    call = reorder(part.forward, given, at, [], len(inputs))
+    call = Alone(part, given, at, [], len(inputs))
     return Version(call, [part], {})
 
 
@@ -173,7 +176,7 @@ def is_item(node: fx.Node) -> bool:
     return node.target is operator.getitem
 
 
-def one_part(fused: fx.GraphModule) -> Callable | None:
+def one_part(fused: fx.GraphModule) -> Alone | None:
     """Where a graph is one part: its call alone, which costs less. None where
     it is not, or where what goes in or comes out is more than tensors."""
     nodes = list(fused.graph.nodes)
@@ -193,8 +196,8 @@ def one_part(fused: fx.GraphModule) -> Callable | None:
         return None
     if any(n not in made for n in (*results, *(c.args[1] for c in changes))):
         return None
-    return reorder(
-        fused.get_submodule(call.target).forward,
+    return Alone(
+        fused.get_submodule(call.target),
         [inputs.index(n) for n in call.args],
         [n.args[1] for n in results],
         [(inputs.index(n.args[0]), n.args[1].args[1]) for n in changes],
@@ -202,28 +205,60 @@ def one_part(fused: fx.GraphModule) -> Callable | None:
     )
 
 
-def reorder(
-    forward: Callable,
-    given: list[int],
-    at: list[int],
-    changes: list[tuple[int, int]],
-    inputs: int,
-) -> Callable:
-    """Calls with some of so many arguments, gives some of the results, and has
-    arguments be the results that they become, all by number."""
-    same = given == list(range(inputs))
-    if same and at == list(range(len(at))) and not changes:
-        return forward
+class Alone:
+    """A graph that is one part, called with the arguments of the graph: some of
+    them are the part's, some of the part's results are the graph's, and arguments
+    become results, all by number."""
 
-    def call(*arguments: object) -> list:
-        passed = arguments if same else [arguments[i] for i in given]
-        made = forward(*passed)
-        for i, k in changes:
+    def __init__(
+        self,
+        part: Part,
+        given: list[int],
+        at: list[int],
+        changes: list[tuple[int, int]],
+        inputs: int,
+    ) -> None:
+        self.part, self.given, self.at = part, given, at
+        self.changes = changes
+        self.takes_all = given == list(range(inputs))
+        self.gives_all = at == list(range(len(part.results)))
+
+    def __call__(self, *arguments: object) -> Sequence:
+        passed = (
+            arguments if self.takes_all else [arguments[i] for i in self.given]
+        )
+        made = self.part.forward(*passed)
+        for i, k in self.changes:
             if made[k] is not arguments[i]:
                 arguments[i].copy_(made[k])
-        return [made[i] for i in at]
+        return made if self.gives_all else [made[i] for i in self.at]
 
-    return call
+    def quick(self, rest: Sequence[int]) -> Callable | None:
+        """The same as a function of those arguments alone, where the others are
+        what the part was built with: it gives None where it does not know what
+        to do. None: there is no such function now."""
+        part, built = self.part, self.part.built
+        if built is None or self.changes or part.turned or built.foreign:
+            return None
+        if {self.given[i] for i in built.constants}.intersection(rest):
+            return None
+        at = {number: k for k, number in enumerate(rest)}
+        places = [at.get(self.given[i]) for i in built.given]
+        if None in places:
+            return None
+        engine, unchanged = built.engine, built.watched.unchanged
+        results = None if self.gives_all else self.at
+
+        def call(arguments: Sequence) -> list | None:
+            if watchers or part.built is not built or not unchanged():
+                return None
+            try:
+                made = engine([arguments[i] for i in places])
+            except HidetError:
+                return None  # Whoever asks again is told.
+            return made if results is None else [made[i] for i in results]
+
+        return call
 
 
 def keep_constants(graph: fx.GraphModule) -> None:

@@ -32,11 +32,9 @@ from hidet.torch.engine import (
     empty,
     is_capturing,
 )
-
+from hidet.torch.watched import Watched, watch
 
 log = logging.getLogger("hidet.torch")
-VERSION = torch.Tensor._version.__get__
-ADDRESS = torch.Tensor.data_ptr
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,20 +46,17 @@ class Built:
     given: list[int]
     foreign: list[int]  # Those of the engine's inputs on another device.
     constants: list[int]
-    fixed: tuple[torch.Tensor, ...]
-    versions: int  # Their sum: a tensor's own only grows.
-    addresses: tuple[int, ...]
+    watched: Watched
     take: Callable[[Sequence], tuple]  # The constants of what a call is given.
 
+    @property
+    def fixed(self) -> tuple[torch.Tensor, ...]:
+        return self.watched.tensors
+
     def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether constants are the tensors that they were, unchanged. There
-        are hundreds of them, at each call."""
-        fixed = self.take(tensors)
-        return (
-            all(map(operator.is_, fixed, self.fixed))
-            and sum(map(VERSION, fixed)) == self.versions
-            and tuple(map(ADDRESS, fixed)) == self.addresses
-        )
+        """Whether constants are the tensors that they were, unchanged."""
+        same = map(operator.is_, self.take(tensors), self.watched.tensors)
+        return all(same) and bool(self.watched.unchanged())
 
 
 def taker(places: list[int]) -> Callable[[Sequence], tuple]:
@@ -247,9 +242,7 @@ class Part(torch.nn.Module):
             and not tensors[i].is_inference()
         ]
         take = taker(self.constants)
-        known = take(tensors)
-        versions = sum(map(VERSION, known))
-        addresses = tuple(map(ADDRESS, known))
+        watched = watch(take(tensors))  # Before anything is read.
         fixed = {self.placeholders[i]: tensors[i] for i in self.constants}
         given = [
             i for i, node in enumerate(self.placeholders) if node not in fixed
@@ -266,9 +259,7 @@ class Part(torch.nn.Module):
             given,
             foreign,
             self.constants,
-            known,
-            versions,
-            addresses,
+            watched,
             take,
         )
 
