@@ -30,6 +30,8 @@ typedef struct tensors {
 static tensors_t tensors_of(const hd_product_form_t *form,
                             const hd_template_t *template) {
   const hd_normed_t *n = form->normed;
+  if (template->reads[HD_PRODUCT_IMAGE])
+    return (tensors_t){2, 3, {&form->image->pixels, &form->b, &form->c}};
   if (template->maps[HD_PRODUCT_IMAGE])
     return (tensors_t){2, 3, {&form->image->x, &form->b, &form->c}};
   if (n && n->parts)
@@ -101,7 +103,9 @@ static hd_func_t *make_longer(hd_arena_t *arena, hd_func_t *kernel,
 // the first that does not. An image has what the kernel says.
 static bool has_sizes(hd_rules_t *rules, const hd_candidate_t *candidate,
                       const hd_func_t *kernel, const tensors_t *tensors) {
-  bool by_image = candidate->template->maps[HD_PRODUCT_IMAGE];
+  const hd_template_t *template = candidate->template;
+  bool by_image =
+      template->maps[HD_PRODUCT_IMAGE] || template->reads[HD_PRODUCT_IMAGE];
   for (unsigned i = by_image; i < tensors->num_inputs; i++) {
     const hd_tensor_t *tensor = kernel->params[i]->tensor;
     int64_t count = 1, wanted = 1, size;
