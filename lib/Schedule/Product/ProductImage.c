@@ -167,6 +167,8 @@ static const char *why_no_pixels(const finder_t *f,
                                  const hd_product_image_t *image) {
   const hd_scalar_t type = f->load->type.scalar;
   int64_t bits = image->channels * (int64_t)hd_scalar_bits(type);
+  if (image->places[0] * image->places[1] == 1)
+    return "has one window alone, which is a row";
   return !hd_type_is_float(hd_type(type)) || bits < PIXEL_BITS ||
                  bits > MOST_PIXEL_BITS || bits % PIXEL_BITS != 0
              ? "has pixels of neither 8 nor 16 bytes"

@@ -205,11 +205,12 @@ static double image_cycles(const load_t *l) {
   double wide = (figure(l->c, HD_FIGURE_WIDE) - 1) * (double)image->steps[1] +
                 (double)span(image, 1);
   double elements = high * wide * (double)image->channels;
-  double by_thread = ceil(high * wide / l->threads) * (double)image->channels;
+  double matrix = l->bn * (double)l->form->sizes[HD_AXIS_K];
+  double by_thread = ceil(high * wide / l->threads) * (double)image->channels +
+                     (l->form->b.piece ? 0 : matrix / l->threads);
   double warps = l->threads / 32 * l->together;
   double come = l->together *
-                (elements * l->bytes * SLOW_PIXELS +
-                 l->bn * (double)l->form->sizes[HD_AXIS_K] * l->bytes) /
+                (elements * l->bytes * SLOW_PIXELS + matrix * l->bytes) /
                 machine->l2;
   double pass = warps / machine->schedulers * by_thread *
                 figure(l->c, HD_FIGURE_PASSING);
