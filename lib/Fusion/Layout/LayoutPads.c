@@ -352,11 +352,12 @@ static bool is_worth_it(const padding_t *p, size_t number, bool explain) {
   double after = hd_layouts_price(l, p->made);
   double copy = hd_layouts_price_of_copy(l, p->x->u.value, p->padded);
   if (explain)
-    hd_remark(&l->module->context->diags, p->node->loc,
-              "layout: %.2f us are expected of %s '%s' with its channels filled "
-              "up and %.2f us of the copy, %.2f us of its pixels as they lie, "
-              "%.2f us as it is",
-              after, p->node->op, hd_node_label(p->node), copy, pixels, before);
+    hd_remark(
+        &l->module->context->diags, p->node->loc,
+        "layout: %.2f us are expected of %s '%s' with its channels filled "
+        "up and %.2f us of the copy, %.2f us of its pixels as they lie, "
+        "%.2f us as it is",
+        after, p->node->op, hd_node_label(p->node), copy, pixels, before);
   if (pixels > 0 && (before == 0 || pixels < before))
     before = pixels;
   return before == 0 || after == 0 || after + copy < before;

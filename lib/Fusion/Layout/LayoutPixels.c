@@ -22,14 +22,12 @@
 
 #include <string.h>
 
-enum { PIXEL_BITS = 64, MOST_PIXEL_BITS = 128 };
-
 typedef struct pixels {
   hd_layouts_t *l;
   const hd_node_t *node;
   const hd_task_t *flat;
   const hd_definition_t *d;
-  const hd_term_t *x, *w; // Loads.
+  const hd_term_t *x, *w;         // Loads.
   unsigned channel, channel_of_w; // Axes of x and of w,
   const hd_index_t *p;            // where the sum's index stands; NULL: 0 does.
   const hd_index_t *e;            // What stands for it, filled up.
@@ -50,12 +48,11 @@ static unsigned axis_of(const hd_term_t *w, const hd_index_t *index) {
     const hd_term_t *place = w->operands[a];
     if (place->kind != HD_TERM_INDEX && !hd_flat_is_int(place, 0))
       return w->u.value->rank;
-    bool is_it = index ? place->kind == HD_TERM_INDEX &&
-                             place->u.index == index &&
-                             hd_flat_range(index) ==
-                                 hd_flat_size(w->u.value, a)
-                       : place->kind != HD_TERM_INDEX &&
-                             hd_flat_size(w->u.value, a) == 1;
+    bool is_it =
+        index
+            ? place->kind == HD_TERM_INDEX && place->u.index == index &&
+                  hd_flat_range(index) == hd_flat_size(w->u.value, a)
+            : place->kind != HD_TERM_INDEX && hd_flat_size(w->u.value, a) == 1;
     if (is_it)
       found = a;
   }
@@ -86,7 +83,7 @@ static bool has_channels(pixels_t *p, const hd_contraction_t *sum,
 // Of x: few channels along one axis, and a window along another.
 static bool find_channels(pixels_t *p, const hd_contraction_t *sum) {
   int64_t most =
-      MOST_PIXEL_BITS / (int64_t)hd_scalar_bits(p->x->type.scalar) - 1;
+      HD_MOST_PIXEL_BITS / (int64_t)hd_scalar_bits(p->x->type.scalar) - 1;
   bool has_window = false;
   for (uint32_t a = 0; a < p->x->u.value->rank; a++) {
     hd_side_t side;
@@ -143,8 +140,8 @@ static const hd_task_t *pack_task(const pixels_t *p, int64_t *shape) {
   for (uint32_t a = 0; a < w->rank; a++) {
     unsigned at = a == p->channel_of_w ? w->rank - 1 : n++;
     shape[at] = a == p->channel_of_w ? hd_flat_range(p->e) : hd_flat_size(w, a);
-    indices[at] =
-        hd_flat_index_make(arena, hd_arena_printf(arena, "at%u", at), shape[at]);
+    indices[at] = hd_flat_index_make(arena, hd_arena_printf(arena, "at%u", at),
+                                     shape[at]);
     places[a] = hd_layout_index_term(arena, indices[at]);
   }
   return hd_layouts_copying_task(arena, w, shape, w->rank, indices, places);
@@ -161,8 +158,8 @@ static const hd_term_t *read_pixels(void *argument, const hd_term_t *term) {
     memcpy(operands, term->operands, rank * sizeof(*operands));
     operands[p->channel] = e;
     operands[rank] = hd_flat_float(arena, p->x->type.scalar, 0);
-    hd_term_t *load = hd_term_make(arena, HD_TERM_LOADELSE, term->type,
-                                   operands, rank + 1);
+    hd_term_t *load =
+        hd_term_make(arena, HD_TERM_LOADELSE, term->type, operands, rank + 1);
     load->u.value = p->x->u.value;
     load->loc = term->loc;
     return load;
@@ -197,13 +194,12 @@ static void make_tasks(pixels_t *p) {
   hd_arena_t *arena = p->l->arena;
   hd_scalar_t type = p->x->type.scalar;
   int64_t shape[HD_MAX_RANK], bits = hd_scalar_bits(type);
-  int64_t piece = PIXEL_BITS / bits;
+  int64_t piece = HD_PIXEL_BITS / bits;
   int64_t channels = hd_flat_size(p->x->u.value, p->channel);
-  p->e = hd_flat_index_make(arena, "e",
-                            (channels + piece - 1) / piece * piece);
+  p->e = hd_flat_index_make(arena, "e", (channels + piece - 1) / piece * piece);
   p->pack = pack_task(p, shape);
-  p->packed = hd_flat_value_make(arena, "w", HD_VALUE_INPUT,
-                                 p->w->type.scalar, shape, p->w->u.value->rank);
+  p->packed = hd_flat_value_make(arena, "w", HD_VALUE_INPUT, p->w->type.scalar,
+                                 shape, p->w->u.value->rank);
   p->made = hd_flat_emptied(arena, p->flat);
   for (size_t i = 0; i < p->flat->inputs.size; i++)
     hd_vec_push(arena, &p->made->inputs,
@@ -244,8 +240,8 @@ static void put_packed(const pixels_t *p) {
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(l->arena, const hd_value_t *, p->node->num_inputs);
   for (uint32_t i = 0; i < p->node->num_inputs; i++)
-    inputs[i] = p->flat->inputs.data[i] == p->w->u.value ? packed
-                                                         : p->node->inputs[i];
+    inputs[i] =
+        p->flat->inputs.data[i] == p->w->u.value ? packed : p->node->inputs[i];
   hd_layouts_put_task(l, p->node, p->made, "pixels", inputs, p->node->outputs);
 }
 

@@ -251,7 +251,7 @@ static bool parse_clauses(hd_parser_t *p, hd_template_t *template) {
   if (!kernel)
     return false;
   while (!hd_at(p, "}")) {
-    bool ok = hd_accept(p, "types")      ? parse_types(p, template)
+    bool ok = hd_accept(p, "types") ? parse_types(p, template)
               : hd_accept(p, "maps")
                   ? parse_operands(p, template->form, template->maps)
               : hd_accept(p, "reads")

@@ -25,6 +25,9 @@ typedef enum hd_form_axis {
 // Of what templates may have maps of, behind a and b: the image.
 enum { HD_PRODUCT_IMAGE = 2 };
 
+// Of a pixel of few channels: what a thread reads of it at once, and all.
+enum { HD_PIXEL_BITS = 64, HD_MOST_PIXEL_BITS = 128 };
+
 typedef struct hd_product_form {
   hd_form_result_t result; // In c.
   int64_t sizes[HD_PRODUCT_AXES];

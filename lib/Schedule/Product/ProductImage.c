@@ -7,8 +7,6 @@
 #include "Schedule/Terms/Side.h"
 
 enum { SIDES = 2, CHUNK_BITS = 128 };
-// Of a pixel of few channels: what a thread reads of it at once.
-enum { PIXEL_BITS = 64, MOST_PIXEL_BITS = 128 };
 enum { ANYWHERE = 1 << 30 }; // So far a kernel may read behind the image.
 // What a tensor map has room for.
 enum {
@@ -133,8 +131,8 @@ static void set_pixels(hd_product_image_t *image, const finder_t *f) {
   int64_t images = f->image ? hd_flat_range(f->image) : 1;
   const hd_term_t *operands[HD_MAX_RANK + 1], *at[HD_FORM_RANK];
   hd_form_tensor_t *pixels = &image->pixels;
-  *pixels = (hd_form_tensor_t){
-      .rank = HD_FORM_RANK, .shape = {images, 1, 1, image->channels}};
+  *pixels = (hd_form_tensor_t){.rank = HD_FORM_RANK,
+                               .shape = {images, 1, 1, image->channels}};
   for (unsigned i = 0; i < HD_FORM_RANK; i++) {
     unsigned side = i - 1 + f->count - SIDES; // A line has columns.
     bool is_side = i > 0 && i <= SIDES && side < f->count;
@@ -169,8 +167,8 @@ static const char *why_no_pixels(const finder_t *f,
   int64_t bits = image->channels * (int64_t)hd_scalar_bits(type);
   if (image->places[0] * image->places[1] == 1)
     return "has one window alone, which is a row";
-  return !hd_type_is_float(hd_type(type)) || bits < PIXEL_BITS ||
-                 bits > MOST_PIXEL_BITS || bits % PIXEL_BITS != 0
+  return !hd_type_is_float(hd_type(type)) || bits < HD_PIXEL_BITS ||
+                 bits > HD_MOST_PIXEL_BITS || bits % HD_PIXEL_BITS != 0
              ? "has pixels of neither 8 nor 16 bytes"
              : NULL;
 }

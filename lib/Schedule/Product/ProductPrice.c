@@ -212,8 +212,8 @@ static double image_cycles(const load_t *l) {
   double come = l->together *
                 (elements * l->bytes * SLOW_PIXELS + matrix * l->bytes) /
                 machine->l2;
-  double pass = warps / machine->schedulers * by_thread *
-                figure(l->c, HD_FIGURE_PASSING);
+  double pass =
+      warps / machine->schedulers * by_thread * figure(l->c, HD_FIGURE_PASSING);
   double multiply =
       l->together * l->bm * l->bn * l->bk /
       (figure(l->c, HD_FIGURE_RATE) * at_most(1, warps / machine->full_warps));
@@ -304,8 +304,8 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   if (figure(c, HD_FIGURE_PASSING) <= 0)
     begin *= l.waves;
   double made = reads_image(&l) ? image_cycles(&l) : steps * step_cycles(&l);
-  double cycles = begin + l.waves * made + end_cycles(&l) +
-                  share_cycles(&l, steps);
+  double cycles =
+      begin + l.waves * made + end_cycles(&l) + share_cycles(&l, steps);
   double work = cycles / machine->mhz;
   double moving = moved_bytes(&l) / machine->gbs * 1e-3 * piece_factor(&l);
   // What waits for device memory hides the rest, but for a little.
