@@ -351,7 +351,7 @@ static bool is_worth_it(const padding_t *p, size_t number, bool explain) {
   double pixels = hd_layouts_price_of_pixels(l, number);
   double after = hd_layouts_price(l, p->made);
   double copy = hd_layouts_price_of_copy(l, p->x->u.value, p->padded);
-  if (explain)
+  if (explain && after > 0)
     hd_remark(
         &l->module->context->diags, p->node->loc,
         "layout: %.2f us are expected of %s '%s' with its channels filled "
