@@ -98,6 +98,8 @@ class Runner:
                 draw = DRAW[template.form]
                 if "maps {x," in template.head:
                     draw = template_windows.draw_images
+                elif "reads {x}" in template.head:
+                    draw = template_windows.draw_pixels
                 draw(rng, case, template, *([values] if values else []))
                 if self.serves(template, case, tool):
                     break

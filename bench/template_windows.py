@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Graphs that are drawn for templates of windows in images, channels last:
-products of all channels, and of each by itself. Of small integers, so that all
-sums are exact and results have to be equal (template_shapes.py).
+"""Graphs that are drawn for templates of windows in images: products of all
+channels, of few of them wherever they lie, and of each by itself. Of small
+integers, so that all sums are exact and results have to be equal
+(template_shapes.py).
 """
 
 import math
@@ -10,14 +11,24 @@ import numpy
 
 import template_cases
 
-TASK = """task {name}(x: {T}[n, h, l, c], w: {T}[{w}], sh: i64, sw: i64, dh: i64,
+TASK = """task {name}(x: {T}[{x}], w: {T}[{w}], sh: i64, sw: i64, dh: i64,
     dw: i64, ph: i64, pw: i64, oh: i64, ow: i64) -> y: {A}[n, oh, ow, {o}] {{
-  y[b, i, j, f] = sum({p}u: kh, v: kw) {A}(x[b, i * sh + u * dh - ph, j * sw + v * dw - pw, {at}]{outside}) * {A}(w[{place}])
+  y[b, i, j, f] = sum({p}u: kh, v: kw) {A}(x[{at}]{outside}) * {A}(w[{place}])
 }}
 """
-OF_ALL = {"w": "o, kh, kw, c", "o": "o", "p": "p: c, ", "at": "p",
-          "place": "f, u, v, p"}
-OF_EACH = {"w": "kh, kw, c", "o": "c", "p": "", "at": "f", "place": "u, v, f"}
+ROW, COLUMN = "i * sh + u * dh - ph", "j * sw + v * dw - pw"
+LAST = "n, h, l, c", "b, " + ROW + ", " + COLUMN + ", %s"
+FIRST = "n, c, h, l", "b, %s, " + ROW + ", " + COLUMN
+VARIANTS = {
+    "all": {"w": "o, kh, kw, c", "o": "o", "p": "p: c, ", "x": LAST[0],
+            "at": LAST[1] % "p", "place": "f, u, v, p"},
+    "each": {"w": "kh, kw, c", "o": "c", "p": "", "x": LAST[0],
+             "at": LAST[1] % "f", "place": "u, v, f"},
+    # Channels that are filled up.
+    "pixels": {"w": "o, kh, kw, e", "o": "o", "p": "p: e, ", "x": LAST[0],
+               "at": LAST[1] % "p", "place": "f, u, v, p"},
+    "planes": {"w": "o, kh, kw, e", "o": "o", "p": "p: e, ", "x": FIRST[0],
+               "at": FIRST[1] % "p", "place": "f, u, v, p"}}
 
 
 class Windows:
@@ -57,17 +68,19 @@ class Windows:
             self.pads)
 
 
-def finish(rng, case, template, values, windows, kind, operands, y):
+def finish(rng, case, template, values, windows, kind, operands, y, variant):
     """The node with its candidate, and what follows it."""
-    variant = OF_ALL if operands[1].ndim == 4 else OF_EACH
-    name = "%s_%s%s" % ("all" if variant is OF_ALL else "each", kind,
-                        "_padded" if any(windows.pads) else "")
+    filled = variant in ("pixels", "planes")
+    outside = filled or any(windows.pads)
+    name = "%s_%s%s" % (variant, kind, "_padded" if outside else "")
     sums = "i32" if kind in ("i8", "u8") else "f32"
     case.items[name] = TASK.format(
-        name=name, T=kind, A=sums, outside=" else 0" if any(windows.pads) else "",
-        **variant)
+        name=name, T=kind, A=sums, outside=" else 0.0" if filled else
+        " else 0" if outside else "", **VARIANTS[variant])
+    cast = filled and rng.integers(2)
     s = case.node(sums, y.shape, "%s(%s) { %s }%s" % (
-        name, ", ".join(case.input(n, v, kind) for n, v in zip("xw", operands)),
+        name, ", ".join(case.operand(n, v, kind, cast and n == "x")
+                        for n, v in zip("xw", operands)),
         ", ".join("%s = %d" % item for item in zip(
             ("sh", "sw", "dh", "dw", "ph", "pw", "oh", "ow"),
             windows.strides + windows.dilations + windows.pads + windows.sizes)),
@@ -81,8 +94,9 @@ def finish(rng, case, template, values, windows, kind, operands, y):
         y = numpy.maximum(y, 0)
         end = case.node(sums, y.shape, "relu(%s)" % s)
     case.expect(end, y, 0)
-    case.says = "%s %s %s %s %s" % (windows, [v.shape for v in operands], kind,
-                                    "across" if across else "relu", values)
+    case.says = "%s %s %s %s %s %s%s" % (
+        windows, variant, [v.shape for v in operands], kind,
+        "across" if across else "relu", values, " cast" if cast else "")
 
 
 def draw_images(rng, case, template):
@@ -106,7 +120,37 @@ def draw_images(rng, case, template):
     w = rng.integers(least, 2, (o, *windows.kernel, c)).astype(float)
     y = sum(part @ w[:, u, v].T for u, v, part in windows.parts(x))
     case.blocks, case.partial = template.tiles(values, facts)
-    finish(rng, case, template, values, windows, kind, (x, w), y)
+    finish(rng, case, template, values, windows, kind, (x, w), y, "all")
+
+
+def draw_pixels(rng, case, template):
+    windows, kind = Windows(rng, (7, 35)), str(rng.choice(template.types))
+    c, o = int(rng.integers(1, 9)), int(rng.choice([8, 9, 16, 24, 40, 64, 72, 96]))
+    filled = -(-c // 4) * 4
+    high, wide = ((k - 1) * d + 1
+                  for k, d in zip(windows.kernel, windows.dilations))
+    facts = {"z": 1, "m": windows.count * math.prod(windows.sizes), "n": o,
+             "k": filled * math.prod(windows.kernel), "rows": 1, "bits": 16,
+             "high": high, "wide": wide, "down": windows.strides[0],
+             "across": windows.strides[1]}
+    values = template.draw(rng)
+    if facts["m"] < 8 or not (template.has_room(values, facts)
+                              and template.allows(values, facts)):
+        return draw_pixels(rng, case, template)
+    x = rng.integers(-2, 3, (windows.count, *windows.image, c)).astype(float)
+    w = rng.integers(-1, 2, (o, *windows.kernel, filled)).astype(float)
+    y = sum(part @ w[:, u, v, :c].T for u, v, part in windows.parts(x))
+    tile = [template_cases.evaluate(text, values, facts)
+            for text in template.figure("places") + template.figure("tile")[1:2]]
+    sizes = (*windows.sizes, o)
+    case.blocks = windows.count * math.prod(
+        -(-a // b) for a, b in zip(sizes, tile))
+    case.partial = any(a % b for a, b in zip(sizes, tile))
+    variant = "planes" if rng.integers(2) else "pixels"
+    if variant == "planes":
+        x = x.transpose(0, 3, 1, 2)
+    finish(rng, case, template, values, windows, kind, (x, w), y, variant)
+    return None
 
 
 def draw_each(rng, case, template):
@@ -139,5 +183,5 @@ def draw_each(rng, case, template):
     of = 1 if template.figure("shared") != ["0"] else values["THREADS"]
     case.blocks = -(-tiles // of)
     case.partial = tiles % of != 0 or any(a % b for a, b in zip(sizes, tile))
-    finish(rng, case, template, values, windows, kind, (x, w), y)
+    finish(rng, case, template, values, windows, kind, (x, w), y, "each")
     return None

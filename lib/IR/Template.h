@@ -94,8 +94,9 @@ typedef struct hd_template {
   bool takes_kept;    // or Q,
   bool takes_aligned; // or ALIGNED.
   HD_VEC(hd_choice_t) choices;
-  HD_VEC(hd_scalar_t) types;   // That the operands may have.
-  bool maps[HD_FORM_OPERANDS]; // That the kernel has tensor maps of.
+  HD_VEC(hd_scalar_t) types;    // That the operands may have.
+  bool maps[HD_FORM_OPERANDS];  // That the kernel has tensor maps of,
+  bool reads[HD_FORM_OPERANDS]; // or loads, as it loads what has no letter.
   HD_VEC(hd_demand_t) demands;
   const hd_expr_t *figures[HD_FIGURE_COUNT]; // 0 for those that mean nothing.
 } hd_template_t;

@@ -293,7 +293,8 @@ static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
     if (!form ||
         (form->sizes[HD_AXIS_K] <= FEW && !chooses(p.definition->term)))
       continue;
-    if (((form->a.piece == HD_FORM_WIDE || form->turned) &&
+    // Of an image of few channels nothing is copied.
+    if (((form->a.piece == HD_FORM_WIDE || (form->turned && form->no_pixels)) &&
          is_operand(f, g, &form->a, value)) ||
         (form->b.piece == HD_FORM_WIDE && is_operand(f, g, &form->b, value)))
       return true;

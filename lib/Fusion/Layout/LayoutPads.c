@@ -343,13 +343,23 @@ static void make_tasks(padding_t *p) {
   p->made = convolution_task(p);
 }
 
-// Whether it takes less than as it was, with the copy. Where nothing is known
-// of one of them it does.
-static bool is_worth_it(const padding_t *p) {
+// Whether it takes less than as it was, or read as it lies, with the copy.
+// Where nothing is known of one of them it does.
+static bool is_worth_it(const padding_t *p, size_t number, bool explain) {
   hd_layouts_t *l = p->l;
   double before = hd_layouts_price(l, p->flat);
+  double pixels = hd_layouts_price_of_pixels(l, number);
   double after = hd_layouts_price(l, p->made);
   double copy = hd_layouts_price_of_copy(l, p->x->u.value, p->padded);
+  if (explain && after > 0)
+    hd_remark(
+        &l->module->context->diags, p->node->loc,
+        "layout: %.2f us are expected of %s '%s' with its channels filled "
+        "up and %.2f us of the copy, %.2f us of its pixels as they lie, "
+        "%.2f us as it is",
+        after, p->node->op, hd_node_label(p->node), copy, pixels, before);
+  if (pixels > 0 && (before == 0 || pixels < before))
+    before = pixels;
   return before == 0 || after == 0 || after + copy < before;
 }
 
@@ -379,7 +389,7 @@ const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain) {
     bool is_one = find_convolution(&p);
     if (is_one)
       make_tasks(&p);
-    if (!is_one || !is_worth_it(&p) ||
+    if (!is_one || !is_worth_it(&p, i, explain) ||
         !hd_step(&l->module->context->steps, HD_STEP_FUSION,
                  "of '%s', whose channels are filled up for %s",
                  hd_value_label(input_of(&p, p.x)), p.node->op)) {

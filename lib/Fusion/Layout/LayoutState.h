@@ -117,6 +117,12 @@ const hd_value_t *hd_layouts_put_copy(hd_layouts_t *l, const hd_value_t *value,
 // The graph with padded copies for convolutions of few channels; the same where
 // there are none (LayoutPads.c).
 const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain);
+// The graph with the weights of images of few channels packed for kernels that
+// read these as they lie; the same where there are none (LayoutPixels.c).
+const hd_graph_t *hd_layouts_read_pixels(hd_layouts_t *l, bool explain);
+// The microseconds that node number n of the graph is expected to take so; 0:
+// it is none such, or nothing is known of it.
+double hd_layouts_price_of_pixels(hd_layouts_t *l, size_t n);
 
 // The microseconds that the best candidate for a flat task is expected to take;
 // 0: there is none (LayoutRows.c).

@@ -237,6 +237,18 @@ static hd_laid_value_t *value_of(const linker_t *k,
   return NULL;
 }
 
+// Whether neighbours along an axis are no piece, all of them, and windows slide
+// along another: images of a few channels lie as they come.
+static bool is_few(hd_arena_t *arena, const hd_term_t *load, unsigned axis) {
+  bool slides = false;
+  for (uint32_t a = 0; a < load->u.value->rank; a++)
+    slides |= !is_no_window(arena, load->operands[a]) &&
+              !hd_flat_is_int(load->operands[a], 0);
+  return slides && hd_flat_size(load->u.value, axis) *
+                           (int64_t)hd_scalar_bits(load->type.scalar) <
+                       HD_LAYOUT_PIECE_BITS;
+}
+
 static bool link_load(void *argument, const hd_term_t *term) {
   linker_t *k = argument;
   hd_laid_value_t *x =
@@ -251,7 +263,8 @@ static bool link_load(void *argument, const hd_term_t *term) {
       link_axes(k, x, term, a, axis);
       continue;
     }
-    if (index && k->sum && is_no_window(k->l->arena, term->operands[a]) &&
+    if (index && k->sum && !is_few(k->l->arena, term, a) &&
+        is_no_window(k->l->arena, term->operands[a]) &&
         find_index(k->sum->k.indices, k->sum->k.count, index) >= 0)
       axis = other_axis(k, term->u.value);
     if (axis >= 0)
@@ -312,7 +325,7 @@ const hd_graph_t *hd_graph_choose_layouts(hd_module_t *module,
                                           const hd_graph_t *graph,
                                           bool explain) {
   static const hd_graph_t *(*const steps[])(hd_layouts_t *, bool) = {
-      hd_layouts_pad, choose_axes, hd_layouts_pad_rows};
+      choose_axes, hd_layouts_pad, hd_layouts_read_pixels, hd_layouts_pad_rows};
   const hd_schedule_options_t *options = module->context->schedules;
   if (!options || !options->machine.count) // No template answers.
     return graph;

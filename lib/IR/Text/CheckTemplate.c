@@ -117,7 +117,8 @@ static bool is_for(const hd_template_t *t, size_t row) {
   const char *operands = hd_form_info(t->form)->operands;
   if (given[row].form != t->form || !given[row].map)
     return given[row].form == t->form;
-  return t->maps[strchr(operands, given[row].map) - operands];
+  size_t operand = (size_t)(strchr(operands, given[row].map) - operands);
+  return t->maps[operand] || t->reads[operand];
 }
 
 // Whether a list of values, "NAME = value", has one for a parameter.

@@ -199,11 +199,11 @@ static bool parse_demands(hd_parser_t *p, hd_template_t *template) {
 }
 
 // An operand of the form, by its letter.
-static bool parse_map(hd_parser_t *p, hd_template_t *template) {
-  const char *operands = forms[template->form].operands, *list = "";
+static bool parse_operand(hd_parser_t *p, hd_form_kind_t form, bool *among) {
+  const char *operands = forms[form].operands, *list = "";
   for (unsigned i = 0; operands[i]; i++) {
     const char letter[] = {operands[i], 0};
-    template->maps[i] |= hd_at(p, letter);
+    among[i] |= hd_at(p, letter);
     if (hd_accept(p, letter))
       return true;
     list = hd_arena_printf(p->arena, "%s%s'%s'", list, i ? " or " : "", letter);
@@ -211,12 +211,12 @@ static bool parse_map(hd_parser_t *p, hd_template_t *template) {
   return hd_expected(p, *list ? list : "no operand");
 }
 
-// maps {a, b}
-static bool parse_maps(hd_parser_t *p, hd_template_t *template) {
+// {a, b}
+static bool parse_operands(hd_parser_t *p, hd_form_kind_t form, bool *among) {
   if (!hd_expect(p, "{"))
     return false;
   do {
-    if (!parse_map(p, template))
+    if (!parse_operand(p, form, among))
       return false;
   } while (hd_accept(p, ","));
   return hd_expect(p, "}");
@@ -238,7 +238,8 @@ static bool parse_figures(hd_parser_t *p, hd_template_t *template) {
       return false;
   }
   if (!found)
-    return hd_expected(p, "'kernel', 'types', 'maps', 'requires' or a figure");
+    return hd_expected(
+        p, "'kernel', 'types', 'maps', 'reads', 'requires' or a figure");
   return hd_expect(p, ")");
 }
 
@@ -250,8 +251,11 @@ static bool parse_clauses(hd_parser_t *p, hd_template_t *template) {
   if (!kernel)
     return false;
   while (!hd_at(p, "}")) {
-    bool ok = hd_accept(p, "types")      ? parse_types(p, template)
-              : hd_accept(p, "maps")     ? parse_maps(p, template)
+    bool ok = hd_accept(p, "types") ? parse_types(p, template)
+              : hd_accept(p, "maps")
+                  ? parse_operands(p, template->form, template->maps)
+              : hd_accept(p, "reads")
+                  ? parse_operands(p, template->form, template->reads)
               : hd_accept(p, "requires") ? parse_demands(p, template)
                                          : parse_figures(p, template);
     if (!ok)

@@ -25,6 +25,9 @@ typedef enum hd_form_axis {
 // Of what templates may have maps of, behind a and b: the image.
 enum { HD_PRODUCT_IMAGE = 2 };
 
+// Of a pixel of few channels: what a thread reads of it at once, and all.
+enum { HD_PIXEL_BITS = 64, HD_MOST_PIXEL_BITS = 128 };
+
 typedef struct hd_product_form {
   hd_form_result_t result; // In c.
   int64_t sizes[HD_PRODUCT_AXES];
@@ -43,17 +46,23 @@ typedef struct hd_product_form {
   hd_form_tensor_t kept;
   int64_t alike;
   const struct hd_normed *normed; // NULL: the product alone.
-  // The image whose windows are a's rows; NULL, and why as no_map has it.
+  // The image whose windows are a's rows; NULL: there is none. Why it has no
+  // tensor map, and is none of few channels, as no_map has it.
   const struct hd_product_image *image;
-  const char *no_image;
+  const char *no_image, *no_pixels;
 } hd_product_form_t;
 
 // a[0, (image, i, j), (u, v, p)]
 //   = x[image, i * step + u * dilation - pad, j * .. + v * .. - .., p]
 //
-// row-major both, and zeros outside x, which lies with its channels last.
+// row-major both, and zeros outside x, which lies with its channels last where
+// it has a tensor map.
 typedef struct hd_product_image {
   hd_form_tensor_t x;
+  // Of few channels, x[image, row, column, channel], wherever that lies: its
+  // places are counted from the first that is read, borders included, and
+  // behind the last there are zeros.
+  hd_form_tensor_t pixels;
   int64_t sizes[2];  // Of x, its height and width; of a line 1 and its length.
   int64_t places[2]; // Of i and j,
   int64_t window[2]; // of u and v.

@@ -274,9 +274,7 @@ void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,
         operands[k]->no_map = why;
     if (computed >> i & 1 && form->kept.same == input)
       form->kept.same = NULL;
-    if (computed >> i & 1 && form->image && form->image->x.same == input) {
-      form->image = NULL;
+    if (computed >> i & 1 && form->image && form->image->x.same == input)
       form->no_image = why;
-    }
   }
 }

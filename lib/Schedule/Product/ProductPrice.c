@@ -33,6 +33,7 @@ static const double UNHIDDEN = 0.05; // Of what takes less than memory.
 static const double SHALLOW = 0.1;   // Of steps, over the stages.
 static const double SHORT = 0.03;    // Of memory's time, for each piece more.
 static const double SHARED = 0.06;   // Of what sharing saves the L2 cache.
+static const double SLOW_PIXELS = 2; // Of the L2 cache's bytes, one by one.
 static const double DIRECT = 0.8;    // Of the L2 cache's bytes, to registers.
 
 static double at_most(double a, double b) { return a < b ? a : b; }
@@ -63,16 +64,35 @@ typedef struct load {
   double waves;    // so many one after the other.
 } load_t;
 
+// Rows (0) of the image from the first that a window reads to the last, or
+// columns (1).
+static int64_t span(const hd_product_image_t *image, int side) {
+  return image ? (image->window[side] - 1) * image->dilations[side] + 1 : 0;
+}
+
 static double figure(const hd_candidate_t *c, hd_figure_t which) {
   return (double)c->figures[which];
+}
+
+static bool reads_image(const load_t *l) {
+  return l->c->template->reads[HD_PRODUCT_IMAGE];
+}
+
+// Tiles of places that all images have.
+static double tiles_of(const load_t *l) {
+  const hd_product_image_t *image = l->form->image;
+  return (double)image->pixels.shape[0] *
+         ceil((double)image->places[0] / figure(l->c, HD_FIGURE_HIGH)) *
+         ceil((double)image->places[1] / figure(l->c, HD_FIGURE_WIDE));
 }
 
 // False where a multiprocessor has no room for a block.
 static bool place_blocks(load_t *l) {
   const int64_t *sizes = l->form->sizes;
+  double rows = ceil((double)sizes[HD_AXIS_M] / (l->bm * l->share)) * l->share;
   double blocks = (double)sizes[HD_AXIS_BATCH] *
-                  ceil((double)sizes[HD_AXIS_M] / (l->bm * l->share)) *
-                  l->share * ceil((double)sizes[HD_AXIS_N] / l->bn) * l->split;
+                  (reads_image(l) ? tiles_of(l) : rows) *
+                  ceil((double)sizes[HD_AXIS_N] / l->bn) * l->split;
   double most = residents(l->machine, l->c);
   if (most < 1)
     return false;
@@ -97,7 +117,7 @@ static double issue_cycles(const load_t *l, double warps) {
   double pieces =
       (by_map ? 0 : pieces_of(l->a, l->bm * l->bk * l->bytes)) +
       (maps[1] ? 0 : pieces_of(&l->form->b, l->bn * l->bk * l->bytes));
-  double copies = pieces / l->threads;
+  double copies = reads_image(l) ? 0 : pieces / l->threads;
   return warps / l->machine->schedulers *
          (figure(l->c, HD_FIGURE_ISSUE) + copies * l->machine->copy_issue);
 }
@@ -165,6 +185,44 @@ static double step_cycles(const load_t *l) {
          ceil(by_thread / BATCH) * machine->l2_crowd_cycles;
 }
 
+// Along k: the copy engine takes each element of a window by itself.
+static double steps_of(const load_t *l) {
+  const hd_product_image_t *image = l->form->image;
+  return image && l->c->template->maps[HD_PRODUCT_IMAGE]
+             ? (double)(image->window[0] * image->window[1]) *
+                   ceil((double)image->channels / l->bk)
+             : ceil((double)l->form->sizes[HD_AXIS_K] / l->bk);
+}
+
+// Where a block loads what windows reach of an image, and all of its rows of b,
+// and multiplies then: a wave of blocks. Threads wait for a batch of elements
+// at a time; what blocks that are there together do is hidden, or shared.
+static double image_cycles(const load_t *l) {
+  const hd_machine_t *machine = l->machine;
+  const hd_product_image_t *image = l->form->image;
+  double high = (figure(l->c, HD_FIGURE_HIGH) - 1) * (double)image->steps[0] +
+                (double)span(image, 0);
+  double wide = (figure(l->c, HD_FIGURE_WIDE) - 1) * (double)image->steps[1] +
+                (double)span(image, 1);
+  double elements = high * wide * (double)image->channels;
+  double matrix = l->bn * (double)l->form->sizes[HD_AXIS_K];
+  double by_thread = ceil(high * wide / l->threads) * (double)image->channels +
+                     (l->form->b.piece ? 0 : matrix / l->threads);
+  double warps = l->threads / 32 * l->together;
+  double come = l->together *
+                (elements * l->bytes * SLOW_PIXELS + matrix * l->bytes) /
+                machine->l2;
+  double pass =
+      warps / machine->schedulers * by_thread * figure(l->c, HD_FIGURE_PASSING);
+  double multiply =
+      l->together * l->bm * l->bn * l->bk /
+      (figure(l->c, HD_FIGURE_RATE) * at_most(1, warps / machine->full_warps));
+  return machine->l2_crowd_cycles * ceil(by_thread / (2 * BATCH)) +
+         at_least(come, pass) +
+         steps_of(l) * at_least(multiply, issue_cycles(l, warps)) +
+         figure(l->c, HD_FIGURE_BARRIER);
+}
+
 // More than others' that an element takes on its way out. Kernels with maps
 // have it in shared memory, from where neighbours store neighbours; of a result
 // that goes elsewhere than where the kernel has it, nothing is known.
@@ -223,15 +281,6 @@ static double piece_factor(const load_t *l) {
   return 1 + SHORT * (at_least(pieces, 1) - 1);
 }
 
-// Along k: the copy engine takes each element of a window by itself.
-static double steps_of(const load_t *l) {
-  const hd_product_image_t *image = l->form->image;
-  return image && l->c->template->maps[HD_PRODUCT_IMAGE]
-             ? (double)(image->window[0] * image->window[1]) *
-                   ceil((double)image->channels / l->bk)
-             : ceil((double)l->form->sizes[HD_AXIS_K] / l->bk);
-}
-
 static double price(const hd_machine_t *machine, const hd_form_t *asked,
                     const hd_candidate_t *c) {
   const hd_product_form_t *form = asked->of;
@@ -254,8 +303,9 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   // What is read to registers is waited for by each block.
   if (figure(c, HD_FIGURE_PASSING) <= 0)
     begin *= l.waves;
-  double cycles = begin + l.waves * steps * step_cycles(&l) + end_cycles(&l) +
-                  share_cycles(&l, steps);
+  double made = reads_image(&l) ? image_cycles(&l) : steps * step_cycles(&l);
+  double cycles =
+      begin + l.waves * made + end_cycles(&l) + share_cycles(&l, steps);
   double work = cycles / machine->mhz;
   double moving = moved_bytes(&l) / machine->gbs * 1e-3 * piece_factor(&l);
   // What waits for device memory hides the rest, but for a little.
@@ -318,12 +368,17 @@ hd_form_t hd_product_form_ask(hd_arena_t *arena,
                 [HD_TEMPLATE_TURNED] = form->turned,
                 [HD_TEMPLATE_KEPT] = form->b.kept,
                 [HD_TEMPLATE_MEAN] = form->normed && form->normed->centred,
-                [HD_TEMPLATE_ALIKE] = form->kept.same ? form->alike : 0},
+                [HD_TEMPLATE_ALIKE] = form->kept.same ? form->alike : 0,
+                [HD_TEMPLATE_HIGH] = span(form->image, 0),
+                [HD_TEMPLATE_WIDE] = span(form->image, 1),
+                [HD_TEMPLATE_DOWN] = form->image ? form->image->steps[0] : 0,
+                [HD_TEMPLATE_ACROSS] = form->image ? form->image->steps[1] : 0},
       .no_map = {form->a.no_map, form->b.no_map, form->no_image},
       .no_turned_map = form->turned_a.no_map,
       .values = given_by(arena, form),
       .aligned = aligned_of(form),
       .given = {[HD_PRODUCT_IMAGE] = form->image ? form->image->given : NULL},
+      .no_read = {[HD_PRODUCT_IMAGE] = form->no_pixels},
       .price = price,
       .turns = turns,
       .of = form};

@@ -165,7 +165,9 @@ static const char *try_template(search_t *s, const hd_found_template_t *found) {
   for (int i = 0; i < HD_FORM_OPERANDS; i++) {
     const char *why =
         turned && i == 0 ? s->form->no_turned_map : s->form->no_map[i];
-    if (template->maps[i] && why)
+    if (template->reads[i])
+      why = s->form->no_read[i];
+    if ((template->maps[i] || template->reads[i]) && why)
       return hd_arena_printf(s->arena, "its operand '%c' %s", info->operands[i],
                              why);
   }

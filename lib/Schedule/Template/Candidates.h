@@ -36,12 +36,14 @@ typedef struct hd_form {
   int64_t names[HD_TEMPLATE_NAMES];     // But for those of the machine.
   const char *no_map[HD_FORM_OPERANDS]; // Why there is no tensor map of an
                                         // operand, as hd_form_tensor_t has it.
+  const char
+      *no_read[HD_FORM_OPERANDS]; // Likewise, why kernels cannot load it.
   const char *no_turned_map; // Of a as kernels have it that take it turned.
   // What the form gives of the kernel's compile-time parameters: "T = f16, N =
   // 768",
   const char *values;
-  // and of those of a kernel with a map of the operand: "H = 56, W = 56"; NULL:
-  // nothing beside the rest.
+  // and of those of a kernel that has a map of the operand, or reads it: "H =
+  // 56, W = 56"; NULL: nothing beside the rest.
   const char *given[HD_FORM_OPERANDS];
   // Of a kernel that takes it: as hd_surroundings_t has it; 0: not known.
   unsigned leaving;

@@ -30,6 +30,8 @@ typedef struct tensors {
 static tensors_t tensors_of(const hd_product_form_t *form,
                             const hd_template_t *template) {
   const hd_normed_t *n = form->normed;
+  if (template->reads[HD_PRODUCT_IMAGE])
+    return (tensors_t){2, 3, {&form->image->pixels, &form->b, &form->c}};
   if (template->maps[HD_PRODUCT_IMAGE])
     return (tensors_t){2, 3, {&form->image->x, &form->b, &form->c}};
   if (n && n->parts)
@@ -97,27 +99,39 @@ static hd_func_t *make_longer(hd_arena_t *arena, hd_func_t *kernel,
   return made;
 }
 
-// Whether a kernel's operands have as many elements as the form's; else reports
-// the first that does not. An image has what the kernel says.
+// What is wrong with an operand of a kernel, as the end of a sentence; NULL.
+// One that is computed is so by its places.
+static const char *why_no_operand(hd_arena_t *arena, const hd_tensor_t *tensor,
+                                  const hd_form_tensor_t *operand) {
+  int64_t count = 1, wanted = 1, size;
+  for (unsigned k = 0; k < tensor->rank; k++)
+    count *= hd_expr_fold_int(tensor->shape[k], &size) ? size : 0;
+  for (unsigned k = 0; k < operand->rank; k++)
+    wanted *= operand->shape[k];
+  if (count != wanted)
+    return hd_arena_printf(arena, "%lld elements, and the form's tensor %lld",
+                           (long long)count, (long long)wanted);
+  if (!operand->same && tensor->rank != operand->rank)
+    return hd_arena_printf(arena, "%u axes, and the form's tensor %u",
+                           (unsigned)tensor->rank, operand->rank);
+  return NULL;
+}
+
+// Whether a kernel's operands are as large as the form's; else reports the
+// first that is not. An image is as large as the kernel says.
 static bool has_sizes(hd_rules_t *rules, const hd_candidate_t *candidate,
                       const hd_func_t *kernel, const tensors_t *tensors) {
-  bool by_image = candidate->template->maps[HD_PRODUCT_IMAGE];
+  hd_arena_t *arena = &rules->module->arena;
+  const hd_template_t *template = candidate->template;
+  bool by_image =
+      template->maps[HD_PRODUCT_IMAGE] || template->reads[HD_PRODUCT_IMAGE];
   for (unsigned i = by_image; i < tensors->num_inputs; i++) {
-    const hd_tensor_t *tensor = kernel->params[i]->tensor;
-    int64_t count = 1, wanted = 1, size;
-    for (unsigned k = 0; k < tensor->rank; k++)
-      count *= hd_expr_fold_int(tensor->shape[k], &size) ? size : 0;
-    for (unsigned k = 0; k < tensors->data[i]->rank; k++)
-      wanted *= tensors->data[i]->shape[k];
-    if (count != wanted)
-      return hd_error(&rules->module->context->diags, kernel->params[i]->loc,
-                      HD_E0321, candidate->template->kernel,
-                      candidate->template->name,
-                      hd_arena_printf(&rules->module->arena,
-                                      "'%s' has %lld elements, and the form's "
-                                      "tensor %lld",
-                                      kernel->params[i]->name, (long long)count,
-                                      (long long)wanted));
+    const hd_var_t *param = kernel->params[i];
+    const char *why = why_no_operand(arena, param->tensor, tensors->data[i]);
+    if (why)
+      return hd_error(&rules->module->context->diags, param->loc, HD_E0321,
+                      template->kernel, template->name,
+                      hd_arena_printf(arena, "'%s' has %s", param->name, why));
   }
   return true;
 }

@@ -84,7 +84,7 @@ static const char *instance_of(const choosing_t *c,
   const hd_template_t *template = candidate->template;
   const char *given = c->form->values;
   for (int i = 0; i < HD_FORM_OPERANDS; i++)
-    if (template->maps[i] && c->form->given[i])
+    if ((template->maps[i] || template->reads[i]) && c->form->given[i])
       given = hd_arena_printf(arena, "%s, %s", given, c->form->given[i]);
   if (template->takes_turned && c->form->names[HD_TEMPLATE_TURNED])
     given = hd_arena_printf(arena, "%s, TURNED = true", given);
