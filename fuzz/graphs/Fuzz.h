@@ -55,6 +55,7 @@ typedef struct fuzz_graph {
   int64_t sizes[4]; // What axes are like, so that values fit each other.
   hd_scalar_t type; // What most values are.
   bool wide;        // All types, not that one.
+  bool hollow;      // Some sizes are 0; of single tasks, not of motifs.
   HD_VEC(fuzz_value_t *) values;
   HD_VEC(fuzz_node_t *) nodes;
   HD_VEC(fuzz_value_t *) outputs;

@@ -26,6 +26,7 @@ static void begin(fuzz_graph_t *g, hd_context_t *context, uint64_t seed,
       g->sizes[i] = large[fuzz_in(g, 0, 7)];
   g->type = types[fuzz_in(g, 0, 7)];
   g->wide = fuzz_once_in(g, 10);
+  g->hollow = fuzz_once_in(g, 12);
 }
 
 // What nobody uses is asked for, but for a part, which is dead; and a part of
@@ -53,7 +54,7 @@ void fuzz_make(fuzz_graph_t *g, hd_context_t *context, uint64_t seed,
                uint64_t index, unsigned nodes) {
   begin(g, context, seed, index);
   // Half of the graphs are mostly of motifs, half of single tasks.
-  int64_t motifs = fuzz_once_in(g, 2) ? 6 : 2;
+  int64_t motifs = g->hollow ? 0 : fuzz_once_in(g, 2) ? 6 : 2;
   unsigned count =
       nodes < 4 ? nodes : (unsigned)fuzz_in(g, nodes / 2, nodes + nodes / 2);
   for (int tries = 0; g->nodes.size < count && tries < 400; tries++) {

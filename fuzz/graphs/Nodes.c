@@ -52,8 +52,8 @@ static double terms_of(const hd_task_binding_t *b) {
 }
 
 static bool is_sum(const hd_monoid_t *monoid) {
-  return monoid &&
-         (monoid->builtin == HD_MONOID_SUM || monoid->builtin == HD_MONOID_PROD);
+  return monoid && (monoid->builtin == HD_MONOID_SUM ||
+                    monoid->builtin == HD_MONOID_PROD);
 }
 
 static bool has_sum(const hd_term_t *term) {
@@ -105,9 +105,9 @@ bool fuzz_evaluate(fuzz_graph_t *g, const fuzz_node_t *node,
   }
   size_t count = node->binding->task->outputs.size;
   hd_host_tensor_t made[FUZZ_MAX_INPUTS] = {0};
-  bool ok = hd_task_evaluate_telling(g->context, node->binding, inputs, made,
-                                     (hd_loc_t){0, 0}, seed ? disturb : NULL,
-                                     &noise);
+  bool ok =
+      hd_task_evaluate_telling(g->context, node->binding, inputs, made,
+                               (hd_loc_t){0, 0}, seed ? disturb : NULL, &noise);
   hd_diagnostics_clear(&g->context->diags);
   for (size_t i = 0; ok && i < count; i++) {
     outputs[i] = HD_ARENA_NEW(&g->arena, hd_host_tensor_t);

@@ -21,6 +21,8 @@ double fuzz_real(fuzz_graph_t *g, double low, double high) {
 
 int64_t fuzz_size(fuzz_graph_t *g) {
   static const int64_t large[] = {16, 31, 33, 64, 65, 130};
+  if (g->hollow && fuzz_once_in(g, 10))
+    return 0;
   if (fuzz_once_in(g, 40))
     return large[fuzz_in(g, 0, 5)];
   return fuzz_once_in(g, 4) ? fuzz_in(g, 1, 7) : g->sizes[fuzz_in(g, 0, 3)];

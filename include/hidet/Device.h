@@ -48,8 +48,9 @@ HIDET_API hidet_status_t hidet_device_set_allocator(hidet_device_t *device,
 // where that cannot be). max_bytes: what it holds at the most, the least
 // recently used removed first; 0 for $HIDET_CACHE_SIZE (such as 512M; "0":
 // nothing is kept), or 4 GiB. HIDET_USAGE where that variable is no size, where
-// max_bytes is negative, where a folder that is given cannot be, and where the device has a cache or memory already, or a model is on it. A
-// device that is opened has none; "sim:sanitize" never has.
+// max_bytes is negative, where a folder that is given cannot be, and where the
+// device has a cache or memory already, or a model is on it. A device that is
+// opened has none; "sim:sanitize" never has.
 HIDET_API hidet_status_t hidet_device_set_cache(hidet_device_t *device,
                                                 const char *folder,
                                                 int64_t max_bytes);

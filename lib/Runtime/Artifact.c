@@ -163,9 +163,25 @@ bool hd_artifact_check_weights(hd_artifact_t *a, uint64_t most) {
   return true;
 }
 
+// What is printed of the module names the file, and where its section is there.
+static bool name_place(void *artifact, const hd_value_t *value) {
+  const hd_artifact_t *a = artifact;
+  hd_constant_t *constant = value->constant;
+  if (!constant->file || constant->file[0] != '#')
+    return true;
+  const char *slash = strrchr(a->path, '/');
+  unsigned long number = strtoul(constant->file + 1, NULL, 10);
+  constant->file = slash ? slash + 1 : a->path;
+  constant->offset = (int64_t)a->sections[number].offset;
+  return true;
+}
+
 bool hd_artifact_leave(hd_module_t *module) {
-  bool ok = !module->artifact ||
-            hd_artifact_check_weights(module->artifact, UINT64_MAX);
+  hd_artifact_t *a = module->artifact;
+  bool ok = !a || hd_artifact_check_weights(a, UINT64_MAX);
+  for (size_t i = 0; a && ok && i < module->items.size; i++)
+    if (module->items.data[i].kind == HD_ITEM_GRAPH)
+      hd_graph_walk_constants(module->items.data[i].u.graph, name_place, a);
   module->artifact = NULL;
   return ok;
 }

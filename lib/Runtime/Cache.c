@@ -73,7 +73,8 @@ bool hd_cache_may_be(const char *dir) {
     return false;
   }
   memcpy(path, dir, length + 1);
-  while (*dir && errno == ENOENT) { // The folder that the first missing one is made in.
+  while (*dir &&
+         errno == ENOENT) { // The folder that the first missing one is made in.
     char *end = strrchr(path, '/');
     if (end)
       *end = 0;

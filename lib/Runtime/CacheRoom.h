@@ -2,8 +2,8 @@
 //
 // The bound of a cache's folder. Entries lie at ab/cdef..., all their names
 // lower-case hexadecimal digits, 2 and 30. How many bytes they hold is in the
-// file `size`, which whoever changes it locks. Symbolic links are no entries, no
-// folders of such and no `size`: nothing behind one is removed or written.
+// file `size`, which whoever changes it locks. Symbolic links are no entries,
+// no folders of such and no `size`: nothing behind one is removed or written.
 #ifndef HIDET_RUNTIME_CACHEROOM_H
 #define HIDET_RUNTIME_CACHEROOM_H
 

@@ -62,8 +62,7 @@ static bool is_row_major(const dl_tensor_t *t) {
   bool is_empty = false;
   for (int i = 0; i < t->rank; i++)
     is_empty |= t->shape[i] == 0;
-  for (int i = t->rank; t->strides && !is_empty && i-- > 0;
-       step *= t->shape[i])
+  for (int i = t->rank; t->strides && !is_empty && i-- > 0; step *= t->shape[i])
     if (t->shape[i] != 1 && t->strides[i] != step)
       return false;
   return true;

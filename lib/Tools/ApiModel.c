@@ -100,8 +100,8 @@ static hidet_status_t make_model(hidet_module_t *module, const char *graph,
                  .module = module,
                  .model = *model,
                  .name = graph};
-  hidet_status_t status = (further ? hd_api_call_on : hd_api_call)(
-      module->owner, create, &call);
+  hidet_status_t status =
+      (further ? hd_api_call_on : hd_api_call)(module->owner, create, &call);
   if (status != HIDET_OK) {
     free(*model);
     *model = NULL;

@@ -34,8 +34,8 @@ bool hd_tools_read_input(hd_process_t *process, const hd_options_t *options,
 // `load` come first and become part of the module. *module (NULL: none) is to
 // be destroyed by the caller in any case; false after errors. An option that
 // writes where the module has constants is one (Outputs.h).
-bool hd_tools_parse(hd_process_t *process, hd_options_t *options,
-                    int load, const char *name, const hd_text_part_t *part,
+bool hd_tools_parse(hd_process_t *process, hd_options_t *options, int load,
+                    const char *name, const hd_text_part_t *part,
                     hd_module_t **module);
 
 // Whether entry asks for an instance of a function with compile-time parameters

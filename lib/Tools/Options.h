@@ -61,10 +61,10 @@ typedef struct hd_options {
   HD_VEC(const char *) files;
 } hd_options_t;
 
-// Reports every fault (E1001, E1002) and returns whether there was none. What is
-// read and written at once is one, and taken out of the uses: hd_outputs_check()
-// is part of it.
-// The strings of argv must outlive the options.
+// Reports every fault (E1001, E1002) and returns whether there was none. What
+// is read and written at once is one, and taken out of the uses:
+// hd_outputs_check() is part of it. The strings of argv must outlive the
+// options.
 bool hd_options_parse(hd_options_t *options, const hd_command_t *command,
                       int argc, char **argv, hd_diagnostics_t *diags);
 void hd_options_fini(hd_options_t *options);

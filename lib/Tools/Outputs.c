@@ -25,8 +25,9 @@ static bool is_of_type(const hd_options_t *options, const hd_option_use_t *use,
   return option && option->type == type;
 }
 
-// The next path that a use may name, after the one before (first NULL). Where the option's argument has an @, a path follows one that stands
-// first or behind a name's =, and names may hold both.
+// The next path that a use may name, after the one before (first NULL). Where
+// the option's argument has an @, a path follows one that stands first or
+// behind a name's =, and names may hold both.
 static const char *next_path(const hd_option_t *option, const char *value,
                              const char *before) {
   if (!strchr(option->argument, '@'))
@@ -69,8 +70,7 @@ static bool is_same_place(const char *a, const char *b) {
 }
 
 static bool refuse(hd_options_t *options, hd_option_use_t *use,
-                   hd_diagnostics_t *diags, const char *path,
-                   const char *why) {
+                   hd_diagnostics_t *diags, const char *path, const char *why) {
   const char *name =
       hd_arena_printf(&options->arena, "--%s", option_of(options, use)->name);
   use->option = (int)options->command->num_options; // Nobody finds it.
@@ -124,9 +124,9 @@ static bool spare_written(hd_options_t *options, size_t later,
     bool last_counts =
         before->option == use->option && !strchr(option->argument, '@');
     if (other && !last_counts && is_same_place(path, other))
-      return refuse(options, use, diags, path,
-                    hd_arena_printf(&options->arena, "'--%s' names, too",
-                                    option->name));
+      return refuse(
+          options, use, diags, path,
+          hd_arena_printf(&options->arena, "'--%s' names, too", option->name));
   }
   return true;
 }
@@ -165,11 +165,9 @@ static bool spare_constant(void *argument, const hd_value_t *constant) {
   if (!file || (c->file && strcmp(file, c->file) == 0))
     return true;
   c->file = file;
-  int length =
-      snprintf(path, sizeof(path), "%s/%s", c->module->folder, file);
+  int length = snprintf(path, sizeof(path), "%s/%s", c->module->folder, file);
   if (length < (int)sizeof(path))
-    c->ok &=
-        hd_outputs_spare(c->options, &c->module->context->diags, path);
+    c->ok &= hd_outputs_spare(c->options, &c->module->context->diags, path);
   return true;
 }
 

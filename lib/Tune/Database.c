@@ -28,6 +28,12 @@ static const char tables[] =
     "at INTEGER NOT NULL, PRIMARY KEY (whole, name, device, compiler)) "
     "WITHOUT ROWID;";
 
+// Of each of them; no row.
+static const char columns[] =
+    "SELECT m.name, m.device, m.compiler, m.choice, m.status, m.note, m.us, "
+    "m.at, g.name, g.text, e.whole, e.name, e.device, e.compiler, e.choice, "
+    "e.at FROM measured AS m, groups AS g, exchanged AS e LIMIT 0";
+
 struct hd_tune_database {
   hd_diagnostics_t *diags;
   char *path, *device, *compiler;
@@ -85,6 +91,7 @@ static bool open_file(const char *path, bool write, sqlite3 **file) {
     return sqlite3_exec(*file, tables, NULL, NULL, NULL) == SQLITE_OK;
   // What is no database has said so by now.
   return format == FORMAT &&
+         sqlite3_exec(*file, columns, NULL, NULL, NULL) == SQLITE_OK &&
          sqlite3_exec(*file, "SELECT us FROM measured LIMIT 1", NULL, NULL,
                       NULL) == SQLITE_OK;
 }

@@ -25,7 +25,7 @@ static float data[8];
 static hidet_status_t take(int64_t a, int64_t b, int64_t stride,
                            hidet_array_t *array) {
   int64_t shape[] = {a, b}, strides[] = {stride, 1};
-  dl_tensor_t tensor = {data,  ON_CPU,  0, 2, FLOAT, 32, 1, shape, strides, 4};
+  dl_tensor_t tensor = {data, ON_CPU, 0, 2, FLOAT, 32, 1, shape, strides, 4};
   return hidet_array_from_dlpack(NULL, &tensor, array);
 }
 
@@ -47,10 +47,8 @@ static void what_is_row_major_is_taken(void **state) {
   assert_int_equal(take(0, 3, 77, &array), HIDET_OK); // No element is there.
   refused(take(-2, 3, 3, &array), "a size is negative");
   refused(take(INT64_C(1) << 60, 8, 8, &array), "pass 2^62");
-  dl_tensor_t tensor = {.device_type = ON_CPU,
-                        .code = COMPLEX,
-                        .bits = 64,
-                        .lanes = 1};
+  dl_tensor_t tensor = {
+      .device_type = ON_CPU, .code = COMPLEX, .bits = 64, .lanes = 1};
   refused(hidet_array_from_dlpack(NULL, &tensor, &array), "no array has");
   tensor = (dl_tensor_t){
       .device_type = ON_CPU, .code = FLOAT, .bits = 32, .lanes = 4};

@@ -18,8 +18,8 @@ bool hd_task_evaluate(hd_context_t *context, const hd_task_binding_t *binding,
                       const hd_host_tensor_t *const *inputs,
                       hd_host_tensor_t *outputs, hd_loc_t loc);
 
-// Told of a tensor that a definition gives, an output or a local one, as soon as
-// all its elements are there: definitions behind it read what is left there.
+// Told of a tensor that a definition gives, an output or a local one, as soon
+// as all its elements are there: definitions behind it read what is left there.
 typedef void (*hd_reference_made_t)(void *argument,
                                     const hd_definition_t *definition,
                                     const hd_task_value_t *value,
@@ -32,8 +32,8 @@ bool hd_task_evaluate_telling(hd_context_t *context,
                               hd_host_tensor_t *outputs, hd_loc_t loc,
                               hd_reference_made_t made, void *argument);
 
-// hd_task_evaluate(), into tensors of the arena, one for each output; NULL after
-// an error.
+// hd_task_evaluate(), into tensors of the arena, one for each output; NULL
+// after an error.
 hd_host_tensor_t *const *hd_task_fold(hd_context_t *context, hd_arena_t *arena,
                                       const hd_task_binding_t *binding,
                                       const hd_host_tensor_t *const *inputs,

@@ -41,7 +41,7 @@ static bool verify_attribute(hd_graph_verifier_t *g, const hd_node_t *node,
     return true;
   hd_verify_fault(&g->v, a ? a->loc : node->loc,
                   kind == HD_ATTRIBUTE_INT
-                      ? "'%s' of a loop is a number, %lld at least"
+                      ? "'%s' of a loop is a number from %lld to 2147483647"
                       : "'%s' of a loop is a graph",
                   name, (long long)least);
   return false;

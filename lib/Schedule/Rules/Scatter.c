@@ -270,16 +270,14 @@ static void put_loops(hd_kernel_draft_t *draft, const hd_definition_t *d,
 }
 
 // The number of the point at hand among these indices', as a term.
-static const hd_term_t *number_of(hd_arena_t *arena,
-                                  const hd_index_t *const *indices,
-                                  unsigned count) {
+static const hd_term_t *
+number_of(hd_arena_t *arena, const hd_index_t *const *indices, unsigned count) {
   const hd_term_t *number = hd_flat_int(arena, HD_I64, 0);
   for (unsigned i = 0; i < count; i++)
-    number =
-        hd_flat_operate(arena, HD_EXPR_ADD,
-                        hd_flat_operate_int(arena, HD_EXPR_MUL, number,
-                                            hd_flat_range(indices[i])),
-                        hd_flat_index(arena, indices[i]));
+    number = hd_flat_operate(arena, HD_EXPR_ADD,
+                             hd_flat_operate_int(arena, HD_EXPR_MUL, number,
+                                                 hd_flat_range(indices[i])),
+                             hd_flat_index(arena, indices[i]));
   return number;
 }
 
@@ -288,8 +286,7 @@ static const hd_term_t *number_of(hd_arena_t *arena,
 static int own_axis(const hd_definition_t *d, const hd_index_t *index) {
   int own = -1;
   for (uint32_t i = 0; i < d->targets[0]->rank; i++) {
-    bool is_it =
-        d->at[i]->kind == HD_TERM_INDEX && d->at[i]->u.index == index;
+    bool is_it = d->at[i]->kind == HD_TERM_INDEX && d->at[i]->u.index == index;
     if (is_it && own < 0)
       own = (int)i;
     else if (hd_flat_uses(d->at[i], index))
