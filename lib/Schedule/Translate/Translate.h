@@ -32,7 +32,7 @@ typedef struct hd_translator {
   HD_VEC(const hd_task_value_t *) args; // What the parameters stand for.
   HD_VEC(hd_worth_t) facts; // That hold where statements are put just now.
   // Functions of f32 may be off by some units of their last place: nothing but
-  // numbers of 16 bits comes out of them.
+  // numbers of 16 bits, or rounded ones of a byte, comes out of them.
   bool is_coarse;
 } hd_translator_t;
 
