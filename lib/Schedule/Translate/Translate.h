@@ -53,6 +53,9 @@ void hd_translate_bind(hd_translator_t *t, const hd_index_t *index,
 // An index in the type that holds its range.
 hd_scalar_t hd_translate_index_type(const hd_index_t *index);
 
+// Whether a conversion is to a byte, of what is rounded before.
+bool hd_translate_rounds(const hd_term_t *cast);
+
 hd_worth_t hd_translate_worth(hd_translator_t *t, const hd_term_t *term);
 // In the type of the term.
 const hd_expr_t *hd_translate(hd_translator_t *t, const hd_term_t *term);

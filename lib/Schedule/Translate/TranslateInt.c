@@ -111,10 +111,9 @@ static bool is_rounded(const hd_term_t *term) {
          term->u.function == HD_TASK_ROUND_EVEN;
 }
 
-static bool may_be_coarse(const hd_term_t *cast) {
+bool hd_translate_rounds(const hd_term_t *cast) {
   hd_scalar_t to = cast->type.scalar;
-  return to == HD_F16 || to == HD_BF16 ||
-         ((to == HD_I8 || to == HD_U8) && is_rounded(cast->operands[0]));
+  return (to == HD_I8 || to == HD_U8) && is_rounded(cast->operands[0]);
 }
 
 // To i64 from what has fewer bits; from an i64 that is an i32 already. What is
@@ -122,7 +121,7 @@ static bool may_be_coarse(const hd_term_t *cast) {
 hd_worth_t hd_translate_cast(hd_translator_t *t, const hd_term_t *term) {
   hd_scalar_t to = term->type.scalar;
   bool was_coarse = t->is_coarse;
-  t->is_coarse |= may_be_coarse(term);
+  t->is_coarse |= to == HD_F16 || to == HD_BF16 || hd_translate_rounds(term);
   hd_worth_t a = hd_translate_worth(t, term->operands[0]);
   t->is_coarse = was_coarse;
   hd_type_t from = hd_type(term->operands[0]->type.scalar);
