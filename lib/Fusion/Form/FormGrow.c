@@ -287,7 +287,8 @@ static bool is_of_rows(hd_former_t *f, const hd_node_t *node) {
   hd_flattened_t *flattened =
       node->task && !node->schedule ? hd_fusion_flatten(f->fusion, node) : NULL;
   hd_rows_t *rows = flattened ? HD_ARENA_NEW(f->arena, hd_rows_t) : NULL;
-  return rows && !hd_flattened_attention(f->arena, flattened) && hd_rows_first(f->arena, flattened->flat, rows);
+  return rows && !hd_flattened_attention(f->arena, flattened) &&
+         hd_rows_first(f->arena, flattened->flat, rows);
 }
 
 // Whether every reader computes with single elements, at places that it knows;
@@ -322,93 +323,6 @@ static bool is_wider_copy(hd_former_t *f, const hd_forming_t *g,
          is_read_by_elements(f, to, less <= 8);
 }
 
-// Whether all that is made of a value, through reshapes, computes with single
-// elements, at places that it knows.
-static bool is_read_by_pointwise(hd_former_t *f, const hd_value_t *value) {
-  const hd_uses_t *uses = hd_former_uses(f, value);
-  for (size_t i = 0; i < uses->nodes.size; i++) {
-    const hd_formed_t *reader = &f->nodes[uses->nodes.data[i]];
-    if (hd_node_is_reshape(reader->node)
-            ? !is_read_by_pointwise(f, reader->node->outputs[0])
-            : reader->why ||
-                  hd_fusion_reads_by_data(f->fusion, reader->node, value))
-      return false;
-  }
-  return !uses->is_output;
-}
-
-// What the members of a group that read a value, and who reads these, store.
-typedef struct spread {
-  double bytes;
-  unsigned values;
-  bool plain; // All are as soon computed again, and read by elements.
-} spread_t;
-
-typedef struct along {
-  const hd_definition_t *d;
-  bool plain;
-} along_t;
-
-static bool note_along(void *argument, const hd_term_t *term) {
-  along_t *a = argument;
-  uint32_t last = a->d->num_indices - 1;
-  a->plain &= term->kind != HD_TERM_FUNCTION;
-  if (hd_flat_is_load(term) && term->num_operands == last + 1)
-    a->plain &= hd_flat_uses(term->operands[last], a->d->indices[last]);
-  return a->plain;
-}
-
-// Whether a node computes each element of others that lie as its own do, by no
-// function.
-static bool is_along(hd_former_t *f, const hd_node_t *node) {
-  hd_pointwise_t p;
-  if (hd_fusion_pointwise(f->fusion, node, &p))
-    return false;
-  if (hd_node_is_reshape(node))
-    return true;
-  along_t a = {p.definition, p.definition && p.definition->num_indices};
-  if (a.plain)
-    hd_flat_walk(p.definition->term, note_along, &a);
-  return a.plain;
-}
-
-static void spread_from(hd_former_t *f, const hd_forming_t *g,
-                        const hd_value_t *value, spread_t *s) {
-  const hd_node_t *reader;
-  for (size_t i = 0;
-       s->plain && (reader = hd_group_reader(g->group, value, i)); i++) {
-    const hd_value_t *y = reader->outputs[0];
-    s->plain = reader->num_outputs == 1 && is_along(f, reader);
-    if (s->plain && hd_group_is_kept(g->group, y)) {
-      s->bytes += hd_scheduled_bytes(y);
-      s->values++;
-      s->plain = is_read_by_pointwise(f, y);
-    }
-    if (s->plain)
-      spread_from(f, g, y, s);
-  }
-}
-
-// Values made of one that are more than it is, or of one that is stored anyway: a
-// rotation's halves and products are not stored for who puts them together, but
-// what they are of.
-static bool is_spread(hd_former_t *f, const hd_forming_t *g,
-                      const hd_node_t *node) {
-  for (uint32_t i = 0; i < node->num_inputs; i++) {
-    const hd_value_t *x = node->inputs[i];
-    const hd_uses_t *uses = x ? hd_former_uses(f, x) : NULL;
-    spread_t s = {.plain = true};
-    if (!x || uses->giver < 0 || uses->nodes.size < 2 ||
-        f->nodes[uses->giver].group != f->nodes[g->anchor].group)
-      continue;
-    spread_from(f, g, x, &s);
-    bool is_kept = hd_group_is_kept(g->group, x);
-    if (s.plain && s.values && s.bytes > (is_kept ? 0 : hd_scheduled_bytes(x)))
-      return true;
-  }
-  return false;
-}
-
 // The first epilogue that is better not one, and why; the number of members:
 // there is none.
 static size_t first_unwanted(hd_former_t *f, uint32_t group, const char **why) {
@@ -418,7 +332,7 @@ static size_t first_unwanted(hd_former_t *f, uint32_t group, const char **why) {
     if (is_stored_by_bytes(g, node))
       *why = by_bytes;
     else if (node->num_outputs == 1 &&
-             (is_wider_copy(f, g, node) || is_spread(f, g, node)))
+             (is_wider_copy(f, g, node) || hd_former_is_spread(f, g, node)))
       *why = by_readers;
     else
       continue;

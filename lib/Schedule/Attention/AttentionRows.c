@@ -208,8 +208,9 @@ static bool is_cell(const hd_term_t *term, const hd_variable_t *cell) {
 // exp(t - top)
 static bool is_weight(const hd_attention_finder_t *f, const hd_term_t *term) {
   term = hd_attention_unrounded(term);
-  if (term->kind != HD_TERM_FUNCTION || (term->u.function != HD_TASK_EXP &&
-                                         term->u.function != HD_TASK_EXP_COARSE))
+  if (term->kind != HD_TERM_FUNCTION ||
+      (term->u.function != HD_TASK_EXP &&
+       term->u.function != HD_TASK_EXP_COARSE))
     return false;
   const hd_term_t *difference = hd_attention_unrounded(term->operands[0]);
   return hd_flat_is_operator(difference, HD_EXPR_SUB) &&

@@ -12,8 +12,8 @@
 // top and whole are a row's largest term and the sum of its exponentials, and
 // what is loaded of whole is the divisor. Keys from limit on do not count for a
 // row; inside is score for those before it. A weighed form has inout weight:
-// f32[z, m, n] in limit's place, and no inside: what is stored there comes back as
-// what the second product reads of it. Tensors behind these are the first
+// f32[z, m, n] in limit's place, and no inside: what is stored there comes back
+// as what the second product reads of it. Tensors behind these are the first
 // kernel's alone or, by their names, those of the one that the template says
 // runs behind it: they become workspaces.
 #include "Schedule/Access/Access.h"

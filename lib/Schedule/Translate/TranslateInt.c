@@ -93,8 +93,8 @@ hd_worth_t hd_translate_integers(hd_translator_t *t, const hd_term_t *term) {
                        hd_translate_worth(t, term->operands[1]));
 }
 
-// Whether a number is rounded to an integer, be it by 1.5 * 2^23, then moved and
-// clamped: so much of it as a byte takes is less than 16 bits tell.
+// Whether a number is rounded to an integer, be it by 1.5 * 2^23, then moved
+// and clamped: so much of it as a byte takes is less than 16 bits tell.
 static bool is_rounded(const hd_term_t *term) {
   static const double SHIFT = 12582912;
   while (term->kind == HD_TERM_OPERATOR) {
