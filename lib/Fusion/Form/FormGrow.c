@@ -4,6 +4,7 @@
 #include "Fusion/Form/FormState.h"
 #include "Fusion/Group/GroupRows.h"
 #include "Fusion/Views.h"
+#include "Schedule/Attention/Attention.h"
 #include "Schedule/Product/Product.h"
 #include "Schedule/Rows/Rows.h"
 #include "Schedule/Rules/Slide.h"
@@ -283,10 +284,11 @@ static bool reduces_few(hd_former_t *f, const hd_node_t *node) {
 
 // Whether a node is made of rows, whose kernel loads each element by itself.
 static bool is_of_rows(hd_former_t *f, const hd_node_t *node) {
-  const hd_flattened_t *flattened =
+  hd_flattened_t *flattened =
       node->task && !node->schedule ? hd_fusion_flatten(f->fusion, node) : NULL;
   hd_rows_t *rows = flattened ? HD_ARENA_NEW(f->arena, hd_rows_t) : NULL;
-  return rows && hd_rows_first(f->arena, flattened->flat, rows);
+  return rows && !hd_flattened_attention(f->arena, flattened) &&
+         hd_rows_first(f->arena, flattened->flat, rows);
 }
 
 // Whether every reader computes with single elements, at places that it knows;
@@ -329,7 +331,8 @@ static size_t first_unwanted(hd_former_t *f, uint32_t group, const char **why) {
     const hd_node_t *node = f->nodes[g->members.data[i]].node;
     if (is_stored_by_bytes(g, node))
       *why = by_bytes;
-    else if (node->num_outputs == 1 && is_wider_copy(f, g, node))
+    else if (node->num_outputs == 1 &&
+             (is_wider_copy(f, g, node) || hd_former_is_spread(f, g, node)))
       *why = by_readers;
     else
       continue;

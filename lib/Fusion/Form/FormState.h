@@ -120,4 +120,13 @@ const hd_graph_t *hd_former_graph(hd_former_t *former);
 // Remarks: why nodes that follow each other are one kernel or two.
 void hd_former_explain(hd_former_t *former);
 
+// --- FormSpread.c ---
+
+// Whether a member of a group makes, of a value that the group computes, what
+// better is made where it is read: of one that is stored anyway, or together
+// with other members much more than the value itself. All of it is as soon
+// computed again, and read by nodes that compute with single elements.
+bool hd_former_is_spread(hd_former_t *former, const hd_forming_t *group,
+                         const hd_node_t *node);
+
 #endif

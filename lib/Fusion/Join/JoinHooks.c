@@ -173,19 +173,45 @@ static void emit_scope(hook_t *h, unsigned scope) {
   }
 }
 
-// Nothing but numbers of 16 bits leaves.
+static bool is_constant(const hd_term_t *term) {
+  while (term->kind == HD_TERM_CAST)
+    term = term->operands[0];
+  return term->kind == HD_TERM_CONST;
+}
+
+static bool note_cut(void *argument, const hd_term_t *term) {
+  bool *cuts = argument;
+  *cuts |= term->kind == HD_TERM_CAST && !is_constant(term) &&
+           hd_type_is_integer(hd_type(term->type.scalar)) &&
+           hd_type_is_float(hd_type(term->operands[0]->type.scalar)) &&
+           !hd_translate_rounds(term);
+  return !*cuts;
+}
+
+// Whether a fraction is cut off somewhere: then a little less may be one less.
+static bool cuts(const hook_t *h) {
+  bool cuts = false;
+  for (size_t i = 0; i < h->store->epilogues.size; i++)
+    hd_flat_walk(h->terms[i], note_cut, &cuts);
+  return cuts;
+}
+
+// Nothing but numbers of 16 bits leaves, and bytes that are rounded.
 static bool stores_narrow(const hook_t *h) {
   const hd_store_point_t *store = h->store;
-  bool narrow = !store->rows;
+  bool narrow = !store->rows, has_bytes = false;
   for (size_t i = 0; i <= store->epilogues.size; i++) {
     const hd_value_t *value = i == store->epilogues.size
                                   ? store->value
                                   : store->epilogues.data[i]->node->outputs[0];
     hd_scalar_t type = hd_scheduled_type(value).type;
-    if (hd_group_is_kept(h->j->group, value))
-      narrow &= type == HD_F16 || type == HD_BF16;
+    bool is_byte = type == HD_I8 || type == HD_U8;
+    if (!hd_group_is_kept(h->j->group, value))
+      continue;
+    narrow &= type == HD_F16 || type == HD_BF16 || is_byte;
+    has_bytes |= is_byte;
   }
-  return narrow;
+  return narrow && !(has_bytes && cuts(h));
 }
 
 static void on_store(void *argument, hd_builder_t *b,

@@ -301,16 +301,21 @@ static bool sweep(rewriter_t *w) {
   return any;
 }
 
-static bool run_rules(rewriter_t *w) {
-  if (!find_rules(w) || !hd_rw_settle(&w->g))
-    return false;
+static bool sweep_all(rewriter_t *w) {
   while (!is_spent(w) && sweep(w)) {
     w->planted = false;
     if (w->failed || !hd_rw_settle(&w->g))
       return false;
   }
-  return !w->failed &&
-         (is_spent(w) || hd_rw_look_up_bytes(&w->g, w->options->explain));
+  return !w->failed;
+}
+
+// Once more behind the tables: what is the same byte stands between nothing any
+// more.
+static bool run_rules(rewriter_t *w) {
+  return find_rules(w) && hd_rw_settle(&w->g) && sweep_all(w) &&
+         (is_spent(w) || (hd_rw_look_up_bytes(&w->g, w->options->explain) &&
+                          hd_rw_settle(&w->g) && sweep_all(w)));
 }
 
 static size_t count_nodes(const hd_rw_graph_t *g) {

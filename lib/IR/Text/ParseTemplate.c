@@ -22,6 +22,7 @@ static const struct {
     [HD_FORM_KIND_NORMED] = product,                                           \
     [HD_FORM_KIND_CENTRED] = product,                                          \
     [HD_FORM_KIND_ATTENTION] = attention,                                      \
+    [HD_FORM_KIND_WEIGHED] = attention,                                        \
     [HD_FORM_KIND_WINDOW] = window,                                            \
     [HD_FORM_KIND_GROUPED] = grouped}},
 #include "IR/Figures.def"

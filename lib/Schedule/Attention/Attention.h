@@ -5,7 +5,9 @@
 //   s[z, i, j] = sum(p) q[z, i, p] * k[z, j, p]
 //   t[z, i, j] = any term of s[z, i, j] and of z, i and j
 //   r[z, i, j] = exp(t[z, i, j] - max(j) t) / d(max(j) t, sum(j) exp(...))
-//   o[z, i, e] = sum(j) r[z, i, j] * v[z, j, e]
+//   o[z, i, e] = sum(j) w[z, i, j] * v[z, j, e]
+//
+// w being r, or any term of r[z, i, j] and of z, i and j.
 //
 // What is between the products has a running form: the maximum and the sum over
 // the j seen so far are all that has to be known of them, and what was summed
@@ -46,6 +48,10 @@ typedef struct hd_attention_form {
   // infinite where a row is to be 0 whatever stands in it.
   const hd_variable_t *score, *top, *total;
   const hd_term_t *term, *divisor;
+  // What the second product reads of `weight` (f32), which is exp(t - max(j) t)
+  // / d; NULL: that itself.
+  const hd_variable_t *weight;
+  const hd_term_t *weighed;
   double factor; // Above 0.
   // Keys from there on are -inf in a row, by the terms alone; grows with i, and
   // is that of the keys' number where nothing is known.
@@ -66,6 +72,9 @@ const hd_attention_form_t *hd_flattened_attention(hd_arena_t *arena,
 // As hd_product_form_mark() does.
 void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
                             uint64_t computed);
+
+// Weighed, where weights are made something of, else attention.
+hd_form_kind_t hd_attention_form_kind(const hd_attention_form_t *form);
 
 // The form as templates are asked about it.
 hd_form_t hd_attention_form_ask(hd_arena_t *arena,

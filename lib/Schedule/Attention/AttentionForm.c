@@ -207,6 +207,8 @@ static bool set_form(const hd_attention_finder_t *f, hd_attention_form_t *form,
   share_maps(form, &digits, operands);
   form->term = hd_form_put_digits(&digits, form->term);
   form->divisor = hd_form_put_digits(&digits, form->divisor);
+  if (form->weighed)
+    form->weighed = hd_form_put_digits(&digits, form->weighed);
   hd_attention_limit(f->arena, form);
   hd_attention_factor(f->arena, form);
   hd_form_result_set(&form->result, &digits, &form->o);

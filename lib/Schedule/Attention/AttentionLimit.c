@@ -165,7 +165,9 @@ static const hd_term_t *look(limits_t *l, const hd_term_t *term) {
 
 void hd_attention_limit(hd_arena_t *arena, hd_attention_form_t *form) {
   limits_t l = {arena, form, NULL};
-  form->inside = hd_attention_wide(arena, look(&l, form->term));
+  // What a weight of 0 becomes need not be 0.
+  form->inside = hd_attention_wide(arena, form->weighed ? form->term
+                                                        : look(&l, form->term));
   form->limit = hd_flat_int(arena, HD_I64, form->sizes[HD_ATTENTION_KEY]);
   if (l.limit)
     form->limit = hd_flat_operate_int(

@@ -96,7 +96,10 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
                    figure(c, HD_FIGURE_RESULT) * 0.01;
   double begin =
       machine->begin_cycles + figure(c, HD_FIGURE_SETUP) + machine->l2_cycles;
-  double steps = waves * (ceil(ceil(n / bn) / split) * step + results);
+  double looked = ceil(ceil(n / bn) / split);
+  if (form->kind == HD_FORM_KIND_WEIGHED)
+    looked += looked - 1; // Two passes, of which one begins where one ends.
+  double steps = waves * (looked * step + results);
   if (split > 1 && !merges)
     begin +=
         MEETINGS * machine->cluster_cycles +
@@ -133,10 +136,14 @@ static const char *given_by(hd_arena_t *arena,
                          (long long)filled(form->sizes[HD_ATTENTION_VALUE]));
 }
 
+hd_form_kind_t hd_attention_form_kind(const hd_attention_form_t *form) {
+  return form->weighed ? HD_FORM_KIND_WEIGHED : HD_FORM_KIND_ATTENTION;
+}
+
 hd_form_t hd_attention_form_ask(hd_arena_t *arena,
                                 const hd_attention_form_t *form) {
   hd_form_t asked = {
-      .kind = HD_FORM_KIND_ATTENTION,
+      .kind = hd_attention_form_kind(form),
       .type = form->type,
       .price = price,
       .turns = turns,

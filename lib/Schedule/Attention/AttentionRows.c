@@ -208,7 +208,9 @@ static bool is_cell(const hd_term_t *term, const hd_variable_t *cell) {
 // exp(t - top)
 static bool is_weight(const hd_attention_finder_t *f, const hd_term_t *term) {
   term = hd_attention_unrounded(term);
-  if (term->kind != HD_TERM_FUNCTION || term->u.function != HD_TASK_EXP)
+  if (term->kind != HD_TERM_FUNCTION ||
+      (term->u.function != HD_TASK_EXP &&
+       term->u.function != HD_TASK_EXP_COARSE))
     return false;
   const hd_term_t *difference = hd_attention_unrounded(term->operands[0]);
   return hd_flat_is_operator(difference, HD_EXPR_SUB) &&
@@ -296,6 +298,33 @@ static bool find_divisor(hd_attention_finder_t *f, const hd_term_t *term,
   return false;
 }
 
+// A term with a variable in the place of the weight that it is made of.
+static const hd_term_t *put_weight(hd_attention_finder_t *f,
+                                   const hd_term_t *term,
+                                   const hd_variable_t *weight,
+                                   const hd_term_t **divisor) {
+  static const char *const NO_WEIGHT =
+      "the rows between the products have no running form: a weight is made "
+      "of more than an exponential over what is the same for its row";
+  const hd_term_t *found = NULL;
+  if (find_divisor(f, term, &found)) {
+    if (f->weight && !hd_term_equal(f->weight, term))
+      return no(f, term, NO_WEIGHT);
+    f->weight = term;
+    *divisor = found;
+    return hd_flat_cast(f->arena, bound(f->arena, weight), term->type.scalar);
+  }
+  if (term->kind == HD_TERM_BOUND)
+    return no(f, term, NO_WEIGHT);
+  const hd_term_t *operands[HD_MAX_RANK + 1];
+  bool changed = false;
+  for (unsigned i = 0; i < term->num_operands && i <= HD_MAX_RANK; i++) {
+    operands[i] = put_weight(f, term->operands[i], weight, divisor);
+    changed |= operands[i] != term->operands[i];
+  }
+  return changed && !f->why ? hd_flat_rebuild(f->arena, term, operands) : term;
+}
+
 // What is left where a row's sum is NaN: no weight is. A row that has NaN, +inf
 // or nothing but -inf has NaN for its sum.
 static const hd_term_t *masked_divisor(hd_attention_finder_t *f,
@@ -314,9 +343,16 @@ const char *hd_attention_running(hd_attention_finder_t *f,
     return "the rows between the products have no running form: no maximum "
            "and sum of exponentials";
   const hd_term_t *divisor = NULL;
-  if (!find_divisor(f, weight, &divisor))
-    return "the rows between the products have no running form: a weight is no "
-           "exponential over what is the same for its row";
+  if (!find_divisor(f, weight, &divisor)) {
+    form->weight = variable(f->arena, "weight");
+    form->weighed = hd_attention_wide(
+        f->arena, put_weight(f, weight, form->weight, &divisor));
+    if (f->why)
+      return f->why;
+    if (!f->weight)
+      return "the rows between the products have no running form: a weight is "
+             "no exponential over what is the same for its row";
+  }
   if (!divisor)
     divisor = hd_flat_float(f->arena, HD_F32, 1);
   form->term =

@@ -11,7 +11,9 @@
 // and loads again at once, comes back as the task's term of it over the factor;
 // top and whole are a row's largest term and the sum of its exponentials, and
 // what is loaded of whole is the divisor. Keys from limit on do not count for a
-// row; inside is score for those before it. Tensors behind these are the first
+// row; inside is score for those before it. A weighed form has inout weight:
+// f32[z, m, n] in limit's place, and no inside: what is stored there comes back
+// as what the second product reads of it. Tensors behind these are the first
 // kernel's alone or, by their names, those of the one that the template says
 // runs behind it: they become workspaces.
 #include "Schedule/Access/Access.h"
@@ -31,6 +33,7 @@ enum {
   TOP,
   WHOLE,
   LIMIT,
+  WEIGHT = LIMIT, // Of a weighed form, which has no limit.
   FACTOR,
   INSIDE,
   PARAMS,
@@ -74,7 +77,10 @@ static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
   }
   if (h->param == FACTOR)
     return hd_expr_float(b->arena, hd_type(HD_F32), form->factor);
-  bind(h->joint, b, form->indices, at, h->variable == form->score ? 3 : 2);
+  bool is_element = h->variable == form->score || h->variable == form->weight;
+  bind(h->joint, b, form->indices, at, h->variable && is_element ? 3 : 2);
+  if (h->param == WEIGHT && form->weighed)
+    return hd_translate(t, form->weighed);
   if (h->param == LIMIT)
     return hd_b_cast(b, HD_I32, hd_translate_worth(t, form->limit).e);
   const hd_expr_t *value =
@@ -225,6 +231,7 @@ static bool launch(hd_rules_t *rules, joint_t *joint, hd_func_t *kernel) {
   const hd_variable_t *variables[MOST_PARAMS] = {[SCORE] = form->score,
                                                  [TOP] = form->top,
                                                  [WHOLE] = form->total,
+                                                 [WEIGHT] = form->weight,
                                                  [INSIDE] = form->score};
   const hd_form_tensor_t *tensors[MOST_PARAMS];
   hd_access_hook_t hooks[MOST_PARAMS];
@@ -276,7 +283,7 @@ bool hd_rule_attention(hd_rules_t *rules) {
   hd_attention_form_t *form = HD_ARENA_NEW(arena, hd_attention_form_t);
   const hd_pin_t *pin;
   if (hd_attention_form_find(arena, rules->flat, form) ||
-      !hd_template_may_serve(rules, HD_FORM_KIND_ATTENTION, &pin))
+      !hd_template_may_serve(rules, hd_attention_form_kind(form), &pin))
     return false;
   hd_attention_form_mark(form, rules->flat, rules->computed);
   hd_form_t asked = hd_attention_form_ask(arena, form);

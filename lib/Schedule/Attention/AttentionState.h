@@ -26,7 +26,8 @@ typedef struct hd_attention_finder {
   hd_statistic_t rows[HD_MOST_STATISTICS];
   unsigned num_rows;
   unsigned num_terms;
-  bool masks_nan; // Rows with NaN are 0.
+  bool masks_nan;          // Rows with NaN are 0.
+  const hd_term_t *weight; // That something is made of; NULL: none was met.
   const char *why;
 } hd_attention_finder_t;
 

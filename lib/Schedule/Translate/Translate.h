@@ -32,7 +32,7 @@ typedef struct hd_translator {
   HD_VEC(const hd_task_value_t *) args; // What the parameters stand for.
   HD_VEC(hd_worth_t) facts; // That hold where statements are put just now.
   // Functions of f32 may be off by some units of their last place: nothing but
-  // numbers of 16 bits comes out of them.
+  // numbers of 16 bits, or rounded ones of a byte, comes out of them.
   bool is_coarse;
 } hd_translator_t;
 
@@ -52,6 +52,9 @@ void hd_translate_bind(hd_translator_t *t, const hd_index_t *index,
                        const hd_expr_t *e);
 // An index in the type that holds its range.
 hd_scalar_t hd_translate_index_type(const hd_index_t *index);
+
+// Whether a conversion is to a byte, of what is rounded before.
+bool hd_translate_rounds(const hd_term_t *cast);
 
 hd_worth_t hd_translate_worth(hd_translator_t *t, const hd_term_t *term);
 // In the type of the term.

@@ -93,12 +93,35 @@ hd_worth_t hd_translate_integers(hd_translator_t *t, const hd_term_t *term) {
                        hd_translate_worth(t, term->operands[1]));
 }
 
+// Whether a number is rounded to an integer, be it by 1.5 * 2^23, then moved
+// and clamped: so much of it as a byte takes is less than 16 bits tell.
+static bool is_rounded(const hd_term_t *term) {
+  static const double SHIFT = 12582912;
+  while (term->kind == HD_TERM_OPERATOR) {
+    hd_expr_kind_t op = term->u.op;
+    if (op != HD_EXPR_ADD && op != HD_EXPR_SUB && op != HD_EXPR_MIN &&
+        op != HD_EXPR_MAX)
+      return false;
+    const hd_term_t *by = term->operands[1];
+    if (op == HD_EXPR_ADD && by->kind == HD_TERM_CONST && by->u.f == SHIFT)
+      return true;
+    term = term->operands[0];
+  }
+  return term->kind == HD_TERM_FUNCTION &&
+         term->u.function == HD_TASK_ROUND_EVEN;
+}
+
+bool hd_translate_rounds(const hd_term_t *cast) {
+  hd_scalar_t to = cast->type.scalar;
+  return (to == HD_I8 || to == HD_U8) && is_rounded(cast->operands[0]);
+}
+
 // To i64 from what has fewer bits; from an i64 that is an i32 already. What is
-// rounded to 16 bits may be coarse.
+// rounded to 16 bits, or to a byte, may be coarse.
 hd_worth_t hd_translate_cast(hd_translator_t *t, const hd_term_t *term) {
   hd_scalar_t to = term->type.scalar;
   bool was_coarse = t->is_coarse;
-  t->is_coarse |= to == HD_F16 || to == HD_BF16;
+  t->is_coarse |= to == HD_F16 || to == HD_BF16 || hd_translate_rounds(term);
   hd_worth_t a = hd_translate_worth(t, term->operands[0]);
   t->is_coarse = was_coarse;
   hd_type_t from = hd_type(term->operands[0]->type.scalar);
