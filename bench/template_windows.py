@@ -25,10 +25,10 @@ VARIANTS = {
     "each": {"w": "kh, kw, c", "o": "c", "p": "", "x": LAST[0],
              "at": LAST[1] % "f", "place": "u, v, f"},
     # Channels that are filled up.
-    "pixels": {"w": "o, kh, kw, e", "o": "o", "p": "p: e, ", "x": LAST[0],
-               "at": LAST[1] % "p", "place": "f, u, v, p"},
-    "planes": {"w": "o, kh, kw, e", "o": "o", "p": "p: e, ", "x": FIRST[0],
-               "at": FIRST[1] % "p", "place": "f, u, v, p"}}
+    "pixels": {"w": "kh, kw, e, o", "o": "o", "p": "p: e, ", "x": LAST[0],
+               "at": LAST[1] % "p", "place": "u, v, p, f"},
+    "planes": {"w": "kh, kw, e, o", "o": "o", "p": "p: e, ", "x": FIRST[0],
+               "at": FIRST[1] % "p", "place": "u, v, p, f"}}
 
 
 class Windows:
@@ -130,7 +130,7 @@ def draw_pixels(rng, case, template):
     high, wide = ((k - 1) * d + 1
                   for k, d in zip(windows.kernel, windows.dilations))
     facts = {"z": 1, "m": windows.count * math.prod(windows.sizes), "n": o,
-             "k": filled * math.prod(windows.kernel), "rows": 1, "bits": 16,
+             "k": filled * math.prod(windows.kernel), "rows": 0, "bits": 16,
              "high": high, "wide": wide, "down": windows.strides[0],
              "across": windows.strides[1]}
     values = template.draw(rng)
@@ -138,8 +138,8 @@ def draw_pixels(rng, case, template):
                               and template.allows(values, facts)):
         return draw_pixels(rng, case, template)
     x = rng.integers(-2, 3, (windows.count, *windows.image, c)).astype(float)
-    w = rng.integers(-1, 2, (o, *windows.kernel, filled)).astype(float)
-    y = sum(part @ w[:, u, v, :c].T for u, v, part in windows.parts(x))
+    w = rng.integers(-1, 2, (*windows.kernel, filled, o)).astype(float)
+    y = sum(part @ w[u, v, :c] for u, v, part in windows.parts(x))
     tile = [template_cases.evaluate(text, values, facts)
             for text in template.figure("places") + template.figure("tile")[1:2]]
     sizes = (*windows.sizes, o)

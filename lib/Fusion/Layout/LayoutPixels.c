@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Images of a few channels that a kernel reads as they lie, pixel by pixel. Of
-// these only the weights are written anew, with the channels last and filled up
-// to pieces of 8 bytes:
+// these only the weights are written anew, elements of the window before
+// channels, which are filled up to 8 bytes, and what they make of them last:
 //
 //   y[b, f, i, j] = sum(p: 3, u: 7, v: 7) x[b, p, i * 2 + u - 3, j * 2 + v - 3]
 //   else 0 * w[f, p, u, v]
 //
 // becomes
 //
-//   pixels[f, u, v, e] = w[f, e, u, v] else 0
+//   pixels[u, v, e, f] = w[f, e, u, v] else 0
 //   y[b, f, i, j] = sum(u: 7, v: 7, e: 4) x[b, e, i * 2 + u - 3, j * 2 + v - 3]
-//   else 0 * pixels[f, u, v, e]
+//   else 0 * pixels[u, v, e, f]
 //
 // What is outside x along e is 0 as its borders are.
 #include "Fusion/Fuse.h"
@@ -129,20 +129,39 @@ static bool find_convolution(pixels_t *p) {
 
 // --- The tasks ---
 
-// w with the channels last, filled up.
+// The axes of the weights in the order that they are packed in: the window's,
+// the channels, and the result's.
+static void order_axes(const pixels_t *p, unsigned *axes) {
+  const hd_term_t *w = p->w;
+  unsigned n = 0;
+  for (int results = 0; results < 2; results++) {
+    for (uint32_t a = 0; a < w->u.value->rank; a++) {
+      bool is_results = w->operands[a]->kind == HD_TERM_INDEX &&
+                        hd_flat_is_among(p->d->indices, p->d->num_indices,
+                                         w->operands[a]->u.index);
+      if (a != p->channel_of_w && is_results == results)
+        axes[n++] = a;
+    }
+    if (!results)
+      axes[n++] = p->channel_of_w;
+  }
+}
+
+// w in that order, its channels filled up.
 static const hd_task_t *pack_task(const pixels_t *p, int64_t *shape) {
   hd_arena_t *arena = p->l->arena;
   const hd_task_value_t *w = p->w->u.value;
   const hd_index_t **indices =
       HD_ARENA_ARRAY(arena, const hd_index_t *, w->rank);
   const hd_term_t *places[HD_MAX_RANK];
-  unsigned n = 0;
-  for (uint32_t a = 0; a < w->rank; a++) {
-    unsigned at = a == p->channel_of_w ? w->rank - 1 : n++;
-    shape[at] = a == p->channel_of_w ? hd_flat_range(p->e) : hd_flat_size(w, a);
-    indices[at] = hd_flat_index_make(arena, hd_arena_printf(arena, "at%u", at),
-                                     shape[at]);
-    places[a] = hd_layout_index_term(arena, indices[at]);
+  unsigned axes[HD_MAX_RANK];
+  order_axes(p, axes);
+  for (uint32_t n = 0; n < w->rank; n++) {
+    unsigned a = axes[n];
+    shape[n] = a == p->channel_of_w ? hd_flat_range(p->e) : hd_flat_size(w, a);
+    indices[n] = hd_flat_index_make(
+        arena, hd_arena_printf(arena, "at%u", (unsigned)n), shape[n]);
+    places[a] = hd_layout_index_term(arena, indices[n]);
   }
   return hd_layouts_copying_task(arena, w, shape, w->rank, indices, places);
 }
@@ -165,11 +184,10 @@ static const hd_term_t *read_pixels(void *argument, const hd_term_t *term) {
     return load;
   }
   if (hd_flat_is_load(term) && term->u.value == p->w->u.value) {
-    unsigned n = 0;
-    for (uint32_t a = 0; a < p->w->u.value->rank; a++)
-      if (a != p->channel_of_w)
-        operands[n++] = term->operands[a];
-    operands[n] = e;
+    unsigned axes[HD_MAX_RANK];
+    order_axes(p, axes);
+    for (uint32_t n = 0; n < p->w->u.value->rank; n++)
+      operands[n] = axes[n] == p->channel_of_w ? e : term->operands[axes[n]];
     return hd_flat_load(arena, p->packed, operands);
   }
   if (term->kind != HD_TERM_REDUCE)
