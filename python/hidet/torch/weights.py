@@ -20,6 +20,7 @@ import torch
 from torch import fx
 from torch._dynamo.guards import GuardBuilder, install_guard
 from torch._dynamo.source import is_from_unspecialized_nn_module_source
+from torch._guards import Source
 
 # Code whose modules or their tensors are others again and again is compiled so
 # often for tensors that are the same; after that they are inputs like any.
@@ -41,11 +42,12 @@ def bind_weights(
     module: fx.GraphModule, inputs: Sequence, call: Callable, callee: Callee
 ) -> Callable:
     """What Dynamo is to call where `call` takes all inputs of its graph."""
-    code, times = compiled_before()
-    for bound in tuple(known.get(code, ())):
-        bound.release()
     nodes = [n for n in module.graph.nodes if n.op == "placeholder"]
     weights = {i: inputs[i] for i, node in enumerate(nodes) if is_weight(node)}
+    places = {nodes[i].meta["grapharg"].source: weights[i] for i in weights}
+    code, times = compiled_before()
+    for bound in tuple(known.get(code, ())):
+        bound.release_unless(places)
     types = {type(weight) for weight in weights.values()}
     if (
         not weights
@@ -53,11 +55,11 @@ def bind_weights(
         or not types <= {torch.Tensor, torch.nn.Parameter}
     ):
         return call
-    for i, weight in weights.items():
-        source = nodes[i].meta["grapharg"].source
+    for source in places:
         install_guard(source.make_guard(GuardBuilder.ID_MATCH))
+    for i, weight in weights.items():
         keep_out(module.graph, nodes[i], weakref.ref(weight))
-    bound = Bound(call, weights, len(inputs), callee)
+    bound = Bound(call, weights, places, len(inputs), callee)
     known.setdefault(code, weakref.WeakSet()).add(bound)
     return bound
 
@@ -93,8 +95,8 @@ def keep_out(graph: fx.Graph, node: fx.Node, weight: weakref.ref) -> None:
 
 class Bound:
     """A function of a graph's inputs, with the weights among them. It keeps these
-    until the same code is compiled again, which may be because a model has others
-    now; who has these then is who owns them."""
+    until the same code is compiled for others at the same places, as where a model
+    has got others; who has these then is who owns them."""
 
     # Dynamo copies the attributes of what it calls.
     __slots__ = (
@@ -112,12 +114,13 @@ class Bound:
         self,
         call: Callable,
         weights: dict[int, torch.Tensor],
+        places: dict[Source, torch.Tensor],
         count: int,
         callee: Callee,
     ) -> None:
         self.call, self.callee = call, callee
         self.refs = {i: weakref.ref(weight) for i, weight in weights.items()}
-        self.weights: tuple | None = tuple(weights.values())
+        self.weights: dict[Source, torch.Tensor] | None = places
         self.rest = [i for i in range(count) if i not in weights]
         self.count = count
         self.quick: Callable | None = None
@@ -138,9 +141,12 @@ class Bound:
         self.quick = self.callee.quick(self.rest)
         return made
 
-    def release(self) -> None:
-        self.weights = self.quick = None
-        self.callee.release()
+    def release_unless(self, places: dict[Source, torch.Tensor]) -> None:
+        """Unless where it found weights nothing else is now."""
+        held = self.weights or {}
+        if any(held[at] is not places[at] for at in held.keys() & places):
+            self.weights = self.quick = None
+            self.callee.release()
 
 
 known: dict[int, weakref.WeakSet[Bound]] = {}  # By the code's number.
