@@ -3,9 +3,11 @@
 simulator: the answer is PyTorch's, or an error."""
 
 import copy
+import gc
 import sys
 import threading
 import unittest
+import weakref
 from unittest import mock
 
 try:
@@ -237,6 +239,24 @@ class Inputs(unittest.TestCase):
                 layers[0].weight = nn.Parameter(torch.randn(8, 8))
                 self.check(compiled[0], layers[0], torch.randn(2, 8))
             self.assertEqual(len(made), 2 * weights.MOST_BOUND)
+
+    def test_weights_that_nobody_has(self):
+        """Of a model that has got others: nothing keeps them. Modules with the
+        same code, whose turn it is again, are as right as they were."""
+        model, other = network(), network()
+        compiled = torch.compile(model, backend="hidet")
+        beside = torch.compile(other, backend="hidet")
+        x = torch.randn(5, 16)
+        for _ in range(4):
+            self.check(compiled, model, x)
+            self.check(compiled, model, x)
+            old = [weakref.ref(weight) for weight in model.parameters()]
+            more = {k: v / 2 for k, v in model.state_dict().items()}
+            model.load_state_dict(more, assign=True)
+            self.check(compiled, model, x)
+            self.check(beside, other, x)
+            gc.collect()
+            self.assertEqual([weight() for weight in old], [None] * len(old))
 
     def test_how_changes_are_seen(self):
         """By libhidet, which asks PyTorch's library, and by Python."""

@@ -73,11 +73,7 @@ def hidet_backend(
         decompositions=decompositions(),
         keep_inference_input_mutations=True,
     )
-    return (
-        bind_weights(module, example_inputs, call, made[0].quick)
-        if made
-        else call
-    )
+    return bind_weights(module, example_inputs, call, made[0]) if made else call
 
 
 def boxed(function: Callable) -> Callable:
@@ -164,6 +160,12 @@ class Compiled:
         if not self.is_plain or not isinstance(alone, Alone):
             return None
         return alone.quick(rest)
+
+    def release(self) -> None:
+        """Parts are built again when they are called."""
+        for version in (self.only, *self.versions.values()):
+            for part in version.parts if version else ():
+                part.built = None
 
     def sizes_of(self, arguments: Sequence) -> tuple:
         """What is known by symbols of what a call is given."""
