@@ -231,7 +231,7 @@ static void make_tasks(pixels_t *p) {
 
 // --- The graph ---
 
-static bool find(hd_layouts_t *l, size_t n, pixels_t *p) {
+static bool find_image(hd_layouts_t *l, size_t n, pixels_t *p) {
   *p = (pixels_t){.l = l, .node = l->graph->nodes.data[n], .flat = l->flats[n]};
   if (!find_convolution(p))
     return false;
@@ -241,7 +241,7 @@ static bool find(hd_layouts_t *l, size_t n, pixels_t *p) {
 
 double hd_layouts_price_of_pixels(hd_layouts_t *l, size_t n) {
   pixels_t p;
-  return find(l, n, &p) ? hd_layouts_price(l, p.made) : 0;
+  return find_image(l, n, &p) ? hd_layouts_price(l, p.made) : 0;
 }
 
 // Where nothing is known of either it stays.
@@ -268,7 +268,7 @@ const hd_graph_t *hd_layouts_read_pixels(hd_layouts_t *l, bool explain) {
   hd_layouts_begin(l);
   for (size_t i = 0; i < l->graph->nodes.size; i++) {
     pixels_t p;
-    if (!find(l, i, &p) || !is_worth_it(&p) ||
+    if (!find_image(l, i, &p) || !is_worth_it(&p) ||
         !hd_step(&l->module->context->steps, HD_STEP_FUSION,
                  "of '%s', whose pixels %s reads as they lie",
                  hd_value_label(input_of(&p, p.x)), p.node->op)) {
