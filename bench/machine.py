@@ -25,6 +25,7 @@ import numpy
 TABLE = pathlib.Path(__file__).resolve().parent.parent / "lib/Schedule/Template/Machines.def"
 TIMES = 256  # Of whatever is timed, in a row.
 FEW, MANY = 32, 160  # Launches.
+RING = 8  # Boxes that the copy engine has under way.
 
 CHASE = """kernel fill_{name}(out ring: i32[{size}]) grid({nodes} / 256) block(256) {{
   let i = block * 256 + thread
@@ -57,6 +58,32 @@ STREAM = """kernel {name}(in x: f32[{size}], out cycles: u64[{blocks}], out sums
   sums[block, thread] = sum[0] + sum[1] + sum[2] + sum[3]
   barrier()
   if thread == 0 {{
+    cycles[block] = clock64() - begun
+  }}
+}}
+"""
+
+# Likewise by the copy engine, boxes of 16 KiB, `ring` of them under way: those of
+# a block, or, `shared`, the same ones for all blocks.
+ENGINE = """kernel {name}(in x: f32[{rows}, 32], out cycles: u64[{blocks}], map from: x box(128, 32) swizzle(128))
+  grid({blocks}) block(32) {{
+  shared tile: f32[{ring}, 128, 32] layout(row, swizzle(128)) align(1024)
+  shared full: mbarrier[{ring}]
+  if thread == 0 {{
+    for s in 0..{ring} {{
+      mbarrier_init(full[s], 1)
+    }}
+    fence_mbarrier_init()
+    let begun = clock64()
+    for i in 0..{times} + {ring} {{
+      if i >= {ring} {{
+        mbarrier_wait(full[i % {ring}], (i / {ring} + 1) % 2)
+      }}
+      if i < {times} {{
+        mbarrier_arrive_expect(full[i % {ring}], 16384)
+        tma_load(tile[i % {ring}, 0, 0], from, full[i % {ring}], {at} * 128 % {rows}, 0)
+      }}
+    }}
     cycles[block] = clock64() - begun
   }}
 }}
@@ -166,6 +193,12 @@ def plan(small, blocks):
             name, size, 0 if name == "path" else flushed - size))
         launch(name, "of_" + name, **{name + "_cycles": ("u64", count),
                                       name + "_sums": ("f32", count, 1024)})
+    size = 1 << 16 if small else 1 << 21
+    lines.append("  view boxes: f32[%d, 32] = flushed@[%d]" % (size // 32, flushed - size))
+    for name, at in (("engine", "(i * %d + block)" % blocks), ("engine_shared", "i")):
+        text += ENGINE.format(name=name, rows=size // 32, blocks=blocks, times=TIMES,
+                              ring=RING, at=at)
+        launch(name, "boxes", **{name + "_cycles": ("u64", blocks)})
     text += SMALL.format(times=TIMES, copied=TIMES * 128)
     launch("shuffles", shuffle_cycles=("u64", 1), shuffle_last=("f32", 32))
     launch("clusters", cluster_cycles=("u64", 1))
@@ -192,7 +225,7 @@ def clocks(options, folder):
     """Cycles and rates by the table's names."""
     path, small = folder / "clocks.hir", options.device != "cuda"
     path.write_text(plan(small, options.blocks))
-    names = ["l2", "far", "near", "path", "shuffle", "cluster", "copy",
+    names = ["l2", "far", "near", "path", "engine", "engine_shared", "shuffle", "cluster", "copy",
              "meet_4", "meet_32"]
     run(options, path, *["--output=%s_cycles=@%s" % (name, folder / (name + ".npy"))
                          for name in names])
@@ -202,6 +235,8 @@ def clocks(options, folder):
     streamed = TIMES * 16384
     return {"l2_cycles": took["l2"], "memory_cycles": took["far"],
             "l2": streamed / took["near"],
+            "l2 by the copy engine": streamed / took["engine"],
+            "l2 by the copy engine, shared": streamed / took["engine_shared"],
             "bytes from memory, alone": streamed / took["path"],
             "lane_cycles": took["shuffle"], "meet_cycles": took["meet_4"] - 4 * each,
             "meet_warp_cycles": each, "cluster_cycles": took["cluster"],
