@@ -83,7 +83,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double waves = ceil(blocks / (reach * together));
   double warps = figure(c, HD_FIGURE_THREADS) / 32 * together;
   double multiply = together * bm * bn * widths / figure(c, HD_FIGURE_RATE);
-  double load = together * bn * widths * bytes / machine->l2;
+  double load = together * bn * widths * bytes / machine->l2_shared;
   // One step has nothing to wait for but what all wait for in the beginning.
   double stages = figure(c, HD_FIGURE_STAGES);
   double wait = stages > 1 ? machine->l2_cycles / (stages - 1) : 0;

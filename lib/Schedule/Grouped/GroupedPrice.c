@@ -37,7 +37,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   double turns = ceil(touched * below * ceil(n / bn) / machine->count);
   double rows = ceil(each / below / HALF) * HALF;
   double multiply = rows * bn * bk / figure(c, HD_FIGURE_RATE);
-  double load = (rows + bn) * bk * bytes / machine->l2;
+  double load = (rows + bn) * bk * bytes / machine->l2_shared;
   double tile = ceil(k / bk) * at_least(multiply, load) +
                 rows * bn * figure(c, HD_FIGURE_RESULT) * 0.01;
   double order =

@@ -130,7 +130,7 @@ static double slowness(const load_t *l, const hd_form_tensor_t *tensor,
   int64_t bytes = tensor->pitch * (int64_t)hd_scalar_bits(l->form->type) / 8;
   if (!by_map)
     return tensor->piece && tensor->piece < HD_FORM_WIDE
-               ? l->machine->l2 / l->machine->narrow_bytes
+               ? l->machine->l2_shared / l->machine->narrow_bytes
                : 1;
   return bytes % l->machine->line_bytes == 0     ? 1
          : bytes % l->machine->sector_bytes == 0 ? l->machine->skewed
@@ -164,8 +164,8 @@ static double step_cycles(const load_t *l) {
   double load =
       l->together *
       (rows * l->a->kept * slowness(l, l->a, maps[0]) +
-       l->bn / l->share * form->b.kept * slowness(l, &form->b, maps[1])) /
-      8 * l->bk / (machine->l2 * (is_direct ? DIRECT : 1));
+       l->bn * form->b.kept * slowness(l, &form->b, maps[1])) /
+      8 * l->bk / (machine->l2_shared * (is_direct ? DIRECT : 1));
   // The copy engine walks over an image pixel by pixel, however many bytes of
   // each it brings.
   double walk =
@@ -258,7 +258,7 @@ static double share_cycles(const load_t *l, double steps) {
   if (l->share <= 1)
     return 0;
   double spared = l->together * l->bn * (1 - 1 / l->share) * l->form->b.kept /
-                  8 * l->bk / l->machine->l2;
+                  8 * l->bk / l->machine->l2_shared;
   return MEETINGS * l->machine->cluster_cycles -
          SHARED * spared * l->waves * steps;
 }
@@ -364,7 +364,9 @@ hd_form_t hd_product_form_ask(hd_arena_t *arena,
       .type = form->type,
       .second = form->second,
       .kept = form->kept.same ? form->kept.same->type.scalar : HD_VOID,
-      .names = {[HD_TEMPLATE_ROWS] = form->rows,
+      .names = {[HD_TEMPLATE_STORED] =
+                    (int64_t)hd_scalar_bits(form->result.type),
+                [HD_TEMPLATE_ROWS] = form->rows,
                 [HD_TEMPLATE_TURNED] = form->turned,
                 [HD_TEMPLATE_KEPT] = form->b.kept,
                 [HD_TEMPLATE_MEAN] = form->normed && form->normed->centred,
