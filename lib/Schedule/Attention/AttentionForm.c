@@ -231,6 +231,8 @@ const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
   const hd_axis_t *e = swap ? &f.last.m : &f.last.n;
   if (reads_made(&f, value))
     return "both operands of the second product are computed";
+  // Pages of keys, and keys of a page, as they lie.
+  hd_form_order_sum(arena, f.last.sum->u.reduction, weight, value, &f.last.k);
   f.score = f.first.reduced.cell;
   *form = (hd_attention_form_t){.result = {.d = d, .reduced = f.last.reduced}};
   weight = hd_attention_expand(&f, weight);

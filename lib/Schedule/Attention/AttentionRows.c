@@ -142,17 +142,33 @@ static bool is_maximum(const hd_monoid_t *m) {
          is_variable(choice->operands[2], w) && hd_attention_is_lowest(from);
 }
 
-// A reduction over all of j, whatever its own indices are called.
+// The first index of the keys of a reduction's length that none before it has;
+// NULL: there is none.
+static const hd_index_t *key_of(const hd_axis_t *keys, const hd_index_t *index,
+                                uint32_t *taken) {
+  for (uint32_t i = 0; i < keys->count; i++)
+    if (!(*taken >> i & 1) &&
+        hd_flat_range(keys->indices[i]) == hd_flat_range(index)) {
+      *taken |= UINT32_C(1) << i;
+      return keys->indices[i];
+    }
+  return NULL;
+}
+
+// A reduction over all of j, whatever its own indices are called and whichever
+// comes first.
 static const hd_term_t *expand_row(hd_attention_finder_t *f,
                                    const hd_term_t *term) {
   const hd_reduction_t *r = term->u.reduction;
   const hd_axis_t *keys = &f->last.k;
   const hd_term_t *js[HD_MAX_RANK];
+  uint32_t taken = 0;
   bool fits = term->num_operands == 1 && r->num_indices == keys->count &&
               !hd_attention_uses(term, keys);
   for (uint32_t i = 0; fits && i < r->num_indices; i++) {
-    fits = hd_flat_range(r->indices[i]) == hd_flat_range(keys->indices[i]);
-    js[i] = hd_flat_index(f->arena, keys->indices[i]);
+    const hd_index_t *key = key_of(keys, r->indices[i], &taken);
+    fits = key != NULL;
+    js[i] = fits ? hd_flat_index(f->arena, key) : NULL;
   }
   if (!fits)
     return no(f, term, "a reduction between the products is not over the keys");
