@@ -5,12 +5,11 @@
 // nothing else: operations, bytes of device memory, a launch that is saved.
 // That is all the precision that a yes or no needs.
 #include "Fusion/Form/FormState.h"
+#include "Schedule/Template/Fits.h"
 #include "Schedule/Template/Machine.h"
 #include "Schedule/Terms/Prepare.h"
 
 enum { TILE = 64, WARP = 32 };
-
-static const double REACHED = 0.675; // Of what the multiprocessors issue.
 
 static hd_machine_t machine_of(const hd_former_t *f) {
   const hd_schedule_options_t *options = f->module->context->schedules;
@@ -22,7 +21,8 @@ static hd_machine_t machine_of(const hd_former_t *f) {
 }
 
 static double ops_per_ns(const hd_machine_t *m) {
-  return REACHED * m->count * m->schedulers * WARP * m->mhz * 1e-3;
+  return hd_fits.fusion_reached * m->count * m->schedulers * WARP * m->mhz *
+         1e-3;
 }
 
 static double term_cost(const hd_term_t *term) {

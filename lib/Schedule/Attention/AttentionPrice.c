@@ -9,6 +9,7 @@
 // has to read is not read sooner. Parts that blocks of any place leave cost a
 // launch that puts them together.
 #include "Schedule/Attention/Attention.h"
+#include "Schedule/Template/Fits.h"
 
 #include <math.h>
 
@@ -16,13 +17,6 @@ enum {
   ANYWHERE = 4,  // Clusters of so many blocks fit wherever blocks do.
   FRAGMENT = 16, // Elements that a kernel's D and E are filled up to.
 };
-
-// Times a cluster's barrier that it begins and waits twice: the blocks come to
-// it apart.
-static const double MEETINGS = 3.75;
-// Of what a scheduler issues, what one warp alone does: each instruction waits
-// for the one before it.
-static const double ALONE = 0.5;
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -88,7 +82,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double stages = figure(c, HD_FIGURE_STAGES);
   double wait = stages > 1 ? machine->l2_cycles / (stages - 1) : 0;
   double issue = warps / machine->schedulers * figure(c, HD_FIGURE_ISSUE);
-  double alone = figure(c, HD_FIGURE_ISSUE) / ALONE;
+  double alone = figure(c, HD_FIGURE_ISSUE) / hd_fits.attention_alone;
   double step = at_least(at_least(multiply, load),
                          at_least(at_least(issue, alone), wait)) +
                 figure(c, HD_FIGURE_BARRIER);
@@ -102,7 +96,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double steps = waves * (looked * step + results);
   if (split > 1 && !merges)
     begin +=
-        MEETINGS * machine->cluster_cycles +
+        hd_fits.attention_meetings * machine->cluster_cycles +
         (split > machine->portable_cluster ? machine->large_cluster_cycles : 0);
   double far =
       price_reading(machine, bytes * z * (m + n) * widths, blocks, reach,

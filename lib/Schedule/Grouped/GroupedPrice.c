@@ -6,6 +6,7 @@
 // matrices that come from memory. Rows are taken to be drawn: how many matrices
 // have some, and how many tiles they come to, is what is expected then.
 #include "Schedule/Grouped/Grouped.h"
+#include "Schedule/Template/Fits.h"
 
 #include <math.h>
 
@@ -13,8 +14,6 @@ enum {
   HALF = 64, // Rows that are multiplied at a time.
   LOADS = 3  // Before the first step, each of what the one before it says.
 };
-
-static const double UNHIDDEN = 0.1; // Of what takes less than memory.
 
 static double at_least(double a, double b) { return a > b ? a : b; }
 
@@ -53,7 +52,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
       at_least(moved / machine->gbs * 1e-3,
                turns * bn * k * bytes / machine->memory_bytes / machine->mhz);
   return 2 * machine->launch + order / machine->mhz +
-         at_least(work, far + UNHIDDEN * work);
+         at_least(work, far + hd_fits.grouped_unhidden * work);
 }
 
 // As if each matrix that has rows had a tile that is not full.

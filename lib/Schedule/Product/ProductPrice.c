@@ -15,6 +15,7 @@
 // mma.sync, to those and to 96 of 128 x 128 x 64, 197 x 197 x 64 and 4096 x 320
 // x 64.
 #include "Schedule/Product/Product.h"
+#include "Schedule/Template/Fits.h"
 
 #include <math.h>
 
@@ -25,16 +26,6 @@ enum {
   OWN_REGISTERS = 48, // Of a thread, beside its sums.
   DEEP = 8            // Stages of a ring, for all that they are worth.
 };
-
-// Times a barrier of blocks that share, before the first step and at last:
-// they come to it apart.
-static const double MEETINGS = 2.25;
-static const double UNHIDDEN = 0.05; // Of what takes less than memory.
-static const double SHALLOW = 0.1;   // Of steps, over the stages.
-static const double SHORT = 0.03;    // Of memory's time, for each piece more.
-static const double SHARED = 0.06;   // Of what sharing saves the L2 cache.
-static const double SLOW_PIXELS = 2; // Of the L2 cache's bytes, one by one.
-static const double DIRECT = 0.8;    // Of the L2 cache's bytes, to registers.
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -145,7 +136,7 @@ static double slowness(const load_t *l, const hd_form_tensor_t *tensor,
 // behind, which finds less room to begin early.
 static double depth_factor(const load_t *l) {
   double stages = at_most(figure(l->c, HD_FIGURE_STAGES), DEEP);
-  return 1 + (l->c->template->maps[1] ? SHALLOW / stages : 0);
+  return 1 + (l->c->template->maps[1] ? hd_fits.product_shallow / stages : 0);
 }
 
 static double step_cycles(const load_t *l) {
@@ -161,11 +152,11 @@ static double step_cycles(const load_t *l) {
       is_direct ? at_most(l->bm, (double)form->sizes[HD_AXIS_M]) : l->bm;
   const bool *maps = l->c->template->maps;
   // An element that several windows have is asked for by each of them.
-  double load =
-      l->together *
-      (rows * l->a->kept * slowness(l, l->a, maps[0]) +
-       l->bn * form->b.kept * slowness(l, &form->b, maps[1])) /
-      8 * l->bk / (machine->l2_shared * (is_direct ? DIRECT : 1));
+  double load = l->together *
+                (rows * l->a->kept * slowness(l, l->a, maps[0]) +
+                 l->bn * form->b.kept * slowness(l, &form->b, maps[1])) /
+                8 * l->bk /
+                (machine->l2_shared * (is_direct ? hd_fits.product_direct : 1));
   // The copy engine walks over an image pixel by pixel, however many bytes of
   // each it brings.
   double walk =
@@ -210,7 +201,7 @@ static double image_cycles(const load_t *l) {
                      (l->form->b.piece ? 0 : matrix / l->threads);
   double warps = l->threads / 32 * l->together;
   double come = l->together *
-                (elements * l->bytes * SLOW_PIXELS + matrix * l->bytes) /
+                (elements * l->bytes * hd_fits.product_pixels + matrix * l->bytes) /
                 machine->l2;
   double pass =
       warps / machine->schedulers * by_thread * figure(l->c, HD_FIGURE_PASSING);
@@ -259,8 +250,8 @@ static double share_cycles(const load_t *l, double steps) {
     return 0;
   double spared = l->together * l->bn * (1 - 1 / l->share) * l->form->b.kept /
                   8 * l->bk / l->machine->l2_shared;
-  return MEETINGS * l->machine->cluster_cycles -
-         SHARED * spared * l->waves * steps;
+  return hd_fits.product_meetings * l->machine->cluster_cycles -
+         hd_fits.product_shared * spared * l->waves * steps;
 }
 
 // Bytes that are in device memory, each once.
@@ -278,7 +269,7 @@ static double piece_factor(const load_t *l) {
   bool is_direct = figure(l->c, HD_FIGURE_PASSING) <= 0 && l->bm <= 8 &&
                    l->form->b.kept == hd_scalar_bits(l->form->type);
   double pieces = is_direct ? l->machine->row_bytes / (l->bk * l->bytes) : 1;
-  return 1 + SHORT * (at_least(pieces, 1) - 1);
+  return 1 + hd_fits.product_short * (at_least(pieces, 1) - 1);
 }
 
 static double price(const hd_machine_t *machine, const hd_form_t *asked,
@@ -309,7 +300,8 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   double work = cycles / machine->mhz;
   double moving = moved_bytes(&l) / machine->gbs * 1e-3 * piece_factor(&l);
   // What waits for device memory hides the rest, but for a little.
-  return machine->launch + at_least(work, moving + UNHIDDEN * work);
+  return machine->launch +
+         at_least(work, moving + hd_fits.product_unhidden * work);
 }
 
 static double turns(const hd_form_t *form, const hd_candidate_t *c) {

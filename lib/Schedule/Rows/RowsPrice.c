@@ -6,6 +6,7 @@
 // threads of a row meet. Blocks that share a multiprocessor hide each other's
 // waiting.
 #include "Schedule/Rows/Rows.h"
+#include "Schedule/Template/Fits.h"
 
 #include <math.h>
 
@@ -24,12 +25,6 @@ enum {
   WARP = 32,
   OWN_REGISTERS = 36, // Of a thread, beside what it keeps.
 };
-
-// Of what takes less than the longest; of a turn that is not full.
-static const double UNHIDDEN = 0.1, IDLE = 0.25;
-// Times a cluster's barrier that its blocks exchange a number: they come to it
-// apart.
-static const double MEETINGS = 6.25;
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -80,7 +75,7 @@ static bool place_blocks(const hd_machine_t *machine, const hd_rows_t *rows,
   s->together = at_most(most, ceil(blocks / reach));
   // A block begins when another ends: of the last turn, a part is idle.
   double turns = most < 1 ? 0 : blocks / (reach * s->together);
-  s->turns = turns <= 1 ? 1 : turns + (ceil(turns) - turns) * IDLE;
+  s->turns = turns <= 1 ? 1 : turns + (ceil(turns) - turns) * hd_fits.rows_idle;
   return most >= 1;
 }
 
@@ -90,7 +85,8 @@ static double meeting_cycles(const hd_machine_t *machine, const share_t *s) {
   double cycles = ceil(log2(at_most(workers, WARP))) * machine->lane_cycles;
   if (warps > 1)
     cycles += machine->meet_cycles + warps * machine->meet_warp_cycles;
-  return cycles + (s->split > 1 ? MEETINGS * machine->cluster_cycles : 0);
+  return cycles +
+         (s->split > 1 ? hd_fits.rows_meetings * machine->cluster_cycles : 0);
 }
 
 // Instructions of a thread beside those of its elements.
@@ -141,9 +137,9 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double longest = at_least(at_least(moving, work), at_least(begins, waiting));
   double others = moving + work + begins + waiting - longest;
   bool is_staged = c->figures[HD_FIGURE_SHARED] > 0 || s.together <= 1;
-  double turn =
-      longest +
-      others * (is_staged ? at_least(UNHIDDEN, 1 / s.together) : UNHIDDEN);
+  double turn = longest + others * (is_staged ? at_least(hd_fits.rows_unhidden,
+                                                         1 / s.together)
+                                              : hd_fits.rows_unhidden);
   return machine->launch +
          (machine->begin_cycles + waiting + s.turns * turn) / machine->mhz;
 }

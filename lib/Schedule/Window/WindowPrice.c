@@ -8,6 +8,7 @@
 // the blocks of a multiprocessor take one after the other, instructions or the
 // bytes of the L2 cache, or what one takes that waits for nobody but itself.
 // Neither takes less than the bytes from memory.
+#include "Schedule/Template/Fits.h"
 #include "Schedule/Window/Window.h"
 
 #include <math.h>
@@ -19,8 +20,6 @@ enum {
   BUSY_WARPS = 2,          // That keep a scheduler busy.
   OWN_REGISTERS = 32,
 };
-
-static const double LOADED = 0.5; // Of the L1 cache's bytes, to registers.
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -84,9 +83,10 @@ static double run_threads(const pricing_t *p) {
   double issue =
       THREAD_INSTRUCTIONS + (work.sums + converted + work.outputs) * lanes +
       (work.loads + work.weights + work.outputs) * ACCESS_INSTRUCTIONS;
-  double cache =
-      (work.loads + work.weights + work.outputs) *
-      at_least(lanes * p->bytes * 32 / (machine->l1_bytes * LOADED), 1);
+  double cache = (work.loads + work.weights + work.outputs) *
+                 at_least(lanes * p->bytes * 32 /
+                              (machine->l1_bytes * hd_fits.window_loaded),
+                          1);
   // Warps of few blocks leave schedulers idle.
   double busy = at_most(1, p->together * threads / 32 /
                                (BUSY_WARPS * machine->schedulers));
@@ -104,7 +104,8 @@ static double slowness_of(const hd_window_form_t *form) {
   enum { SMALL = 9, LARGE = 25 };
   double taps =
       (double)(form->sizes[HD_WINDOW_HEIGHT] * form->sizes[HD_WINDOW_WIDTH]);
-  return 1 + 0.6 * at_most(at_least(taps - SMALL, 0) / (LARGE - SMALL), 1);
+  return 1 + hd_fits.window_crowded *
+                 at_most(at_least(taps - SMALL, 0) / (LARGE - SMALL), 1);
 }
 
 // Cycles of blocks that bring what they read to shared memory.
