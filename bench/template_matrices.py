@@ -48,7 +48,7 @@ def draw_product(rng, case, template):
                  "alike": group & -group if kept else 0}
         if (z * m * n * k <= MOST and template.has_room(values, facts)
                 and template.allows(
-                    values, facts, r"^(m|k) >=? \d+$|^z \* m \* n // sms >= ")):
+                    values, facts, r"^(m|k) >=? \d+$")):
             break
     is_bytes = kind in BYTES
     draw = BYTES.get(kind, quarters if kind in F8 else eighths)
@@ -180,7 +180,7 @@ def draw_normed(rng, case, template):
     while True:
         values = template.draw(rng)
         facts = {"rows": rows, "k": k, "bits": 16, "z": 1, "m": m, "n": n, "mean": int(centred)}
-        if template.allows(values, facts):
+        if template.allows(values, facts) and template.has_room(values, facts):
             break
     case.blocks, case.partial = template.tiles(values, facts)
     # Exact in both types; bf16 has 8 bits.
@@ -277,16 +277,15 @@ def draw_scaled(rng, case, template, many):
     rows, part = bool(rng.integers(2)), int(rng.choice([8, 16, 32, 64]))
     k = -(-size_of(rng, [256, 320, 512, 768], 64) // (8 * part)) * 8 * part
     t = k // part
-    m = size_of(rng, [65, 67, 128, 130, 200] if many else [17, 19, 31, 64, 67, 128, 130])
-    n = size_of(rng, [4096, 5000, 8200] if many else [8, 9, 31, 64, 129, 200],
+    m = size_of(rng, [65, 67, 128, 130, 200] if many else [9, 11, 31, 64, 67, 128, 130])
+    n = size_of(rng, [512, 1000, 2056] if many else [8, 9, 31, 64, 129, 200],
                 1 if rows else 8)
     n = n if rows else -(-n // 8) * 8
-    n = -(-1048576 // (m * 8)) * 8 if many and m * n < 1048576 else n
     kind, wide = str(rng.choice(template.types)), bool(rng.integers(2))
     while True:
         values = template.draw(rng)
-        facts = {"rows": rows, "k": k, "bits": 16, "z": 1, "m": m, "n": n, "mean": 0, "sms": 132}
-        if template.allows(values, facts):
+        facts = {"rows": rows, "k": k, "bits": 16, "z": 1, "m": m, "n": n, "mean": 0}
+        if template.allows(values, facts) and template.has_room(values, facts):
             break
     case.blocks, case.partial = template.tiles(values, facts)
     x, w = eighths(rng, m, k), eighths(rng, *((n, k) if rows else (k, n))) / 16
@@ -343,7 +342,7 @@ def draw_centred(rng, case, template):
     while True:
         values = template.draw(rng)
         facts = {"rows": rows, "k": k + t, "bits": 16, "z": 1, "m": m, "n": n, "mean": 1}
-        if template.allows(values, facts):
+        if template.allows(values, facts) and template.has_room(values, facts):
             break
     case.blocks, case.partial = template.tiles(values, facts)
     far = int(rng.choice([0, 100]))

@@ -95,6 +95,31 @@ class Checks(unittest.TestCase):
         self.assertEqual([], self.faults(
             check_sources, {"lib/Sim/a.c": LICENCE + line}))
 
+    def test_a_fit_elsewhere_is_found(self):
+        line = "static const double SHARE = 0.5;\n"
+        [fault] = self.faults(check_sources, {"lib/Schedule/A/APrice.c": LICENCE + line})
+        self.assertIn("APrice.c:2: what a price was fitted by", fault)
+        fits = {"lib/A/Fits.def": LICENCE + 'HD_FIT(share, 0.5,  "a.json", "of it")\n'}
+        [fault] = self.faults(check_sources, fits)
+        self.assertIn("Fits.def:2: no such results: a.json", fault)
+        self.assertEqual([], self.faults(
+            check_sources, {**fits, "bench/results/h200/a.json": "[]"}))
+
+    def test_a_number_of_a_machine_in_a_head_is_found(self):
+        def head(demands, rate="wgmma * 3 / 4"):
+            return self.faults(check_sources, {check_sources.TEMPLATES + "/t.hir": LICENCE + (
+                "template t implements product(z, m, n, k) {\n  requires %s\n"
+                "  tile(128, 64, 64) rate(%s)\n}\n" % (demands, rate))})
+
+        self.assertEqual([], head("native == 1, m > 64,\n           k * bits >= 1024"))
+        for demands in ("m > 64, m * n / sms >= 1985", "m > 64,\n    m * wgmma > 2"):
+            [fault] = head(demands)
+            self.assertIn("t.hir:2: requires '", fault)
+        [fault] = head("8 * (m + 64) * 128 <= 229376")
+        self.assertIn("t.hir:2: requires room", fault)
+        [fault] = head("m > 64", "2048 * 3 / 4")
+        self.assertIn("t.hir:4: a rate", fault)
+
     def test_what_a_package_lacks_is_found(self):
         dynamic = (" 0x01 (NEEDED)  Shared library: [%s]\n"
                    " 0x1d (RUNPATH) Library runpath: [%s]\n")

@@ -200,9 +200,8 @@ static double image_cycles(const load_t *l) {
   double by_thread = ceil(high * wide / l->threads) * (double)image->channels +
                      (l->form->b.piece ? 0 : matrix / l->threads);
   double warps = l->threads / 32 * l->together;
-  double come = l->together *
-                (elements * l->bytes * hd_fits.product_pixels + matrix * l->bytes) /
-                machine->l2;
+  double come = l->together * l->bytes *
+                (elements / machine->l2 + matrix / machine->l2_shared);
   double pass =
       warps / machine->schedulers * by_thread * figure(l->c, HD_FIGURE_PASSING);
   double multiply =
