@@ -277,6 +277,10 @@ bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded) {
     hd_cache_key_t chosen = ok ? hd_plan_chosen(m, key) : key;
     if (ok && (chosen.low | chosen.high) != 0)
       hd_plan_keep(m, segment, chosen);
+    // What was measured may be no candidate any more.
+    bool is_other = foreseen.low != chosen.low || foreseen.high != chosen.high;
+    if (ok && (foreseen.low | foreseen.high) != 0 && is_other)
+      hd_plan_keep(m, segment, foreseen);
   }
   return ok && (!loaded || hd_program_make_ready(&segment->program));
 }

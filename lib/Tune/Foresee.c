@@ -3,7 +3,8 @@
 // What would be chosen for groups that are known by their keys, from what was
 // measured, without their graphs: by it a plan is found that was made for just
 // these choices. Where a choice is not among a group's candidates any more,
-// another one is foreseen than comes, and no plan is found.
+// another one is foreseen than comes; what comes is kept as what was foreseen,
+// too (hd_model_compile()).
 #include "Tune/TunerState.h"
 
 #include <stdio.h>

@@ -254,6 +254,7 @@ static hd_tuned_t *make_tuned(hd_tuner_t *t, const hd_tunable_t *tunable,
     work->pins[tuned->candidates.size] = pin;
     hd_vec_push(&t->arena, &tuned->candidates, c);
   }
+  hd_tuned_note_gone(tuned, &rows);
   work->tuned = tuned;
   work->tunable = tunable;
   hd_vec_push(&t->arena, &t->report.groups, tuned);
@@ -329,25 +330,6 @@ static const hd_pin_t *pin_of(hd_module_t *module, const hd_tuned_t *tuned,
       arena, "the best of %u measured, %.2f us with what gives its input",
       count, tuned->best->us);
   return pin;
-}
-
-// What is known of a group's candidates.
-static void explain(hd_tuner_t *t, const hd_tuned_t *tuned, hd_loc_t loc) {
-  hd_diagnostics_t *diags = &t->device->context->diags;
-  for (size_t i = 0; i < tuned->candidates.size; i++) {
-    const hd_tune_candidate_t *c = &tuned->candidates.data[i];
-    const char *from = c->was_known ? ", as the database has it" : "";
-    const char *expected =
-        c->expected_us > 0
-            ? hd_arena_printf(&t->arena, ", %.2f expected", c->expected_us)
-            : "";
-    if (c->status == HD_TUNE_MEASURED)
-      hd_remark(diags, loc, "tune: %s: %s: %.2f us%s%s", tuned->name, c->choice,
-                c->us, expected, from);
-    else
-      hd_remark(diags, loc, "tune: %s: %s: %s%s", tuned->name, c->choice,
-                statuses[c->status], from);
-  }
 }
 
 static const char *key_of(hd_tuner_t *t, const char *prelude,
@@ -437,7 +419,7 @@ bool hd_tuner_choose(void *argument, hd_module_t *module,
       hd_tuner_find_best(t, t->whole, tuned[i]);
     groups->list.data[i]->pin = pin_of(module, tuned[i], groups->list.data[i]);
     if (module->context->schedules->explain)
-      explain(t, tuned[i], groups->list.data[i]->loc);
+      hd_tuner_explain(t, tuned[i], groups->list.data[i]->loc);
   }
   t->report.ms += (double)(hd_clock_ns() - start) * 1e-6;
   return true;

@@ -55,6 +55,10 @@ typedef struct hd_tuned {
   unsigned uses;
   HD_VEC(hd_tune_candidate_t) candidates;
   const hd_tune_candidate_t *best; // NULL: none was measured.
+  // The fastest that the database has and that is no candidate here; NULL:
+  // none.
+  const char *gone;
+  double gone_us;
 } hd_tuned_t;
 
 // A group's choice, exchanged for another one in the whole inference.

@@ -75,4 +75,10 @@ void hd_tuner_compile(hd_tuner_t *tuner, hd_tune_work_t *works, size_t count);
 // Runs what is open of a group, and settles it.
 void hd_tuner_measure(hd_tuner_t *tuner, hd_tune_work_t *work);
 
+// Explain.c. Of a group's rows, which are by time, the first measured one that
+// is none of its candidates.
+void hd_tuned_note_gone(hd_tuned_t *tuned, const hd_tune_rows_t *rows);
+// What is known of a group's candidates, as remarks.
+void hd_tuner_explain(hd_tuner_t *t, const hd_tuned_t *tuned, hd_loc_t loc);
+
 #endif
