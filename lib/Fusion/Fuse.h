@@ -120,7 +120,12 @@ typedef const hd_func_t *(*hd_plan_fn_t)(void *argument);
 const hd_func_t *hd_plan_in_rounds(hd_module_t *module, hd_plan_fn_t make,
                                    void *argument);
 
-// All of it; `fuse` leaves out the first step.
+// Of the module's items from number added on, takes out the plans and kernels
+// that plan neither is nor runs: schedules of anchors that went into it.
+void hd_plan_sweep(hd_module_t *module, size_t added, const hd_func_t *plan);
+
+// All of it; `fuse` leaves out the first step. Of the module's items the plan
+// and the kernels that it runs are left.
 typedef struct hd_fuse_options {
   bool unfused; // Every node a kernel of its own, or several.
   bool explain;

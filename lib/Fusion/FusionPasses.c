@@ -2,8 +2,6 @@
 #include "Fusion/Fuse.h"
 #include "Fusion/Passes.h"
 #include "Graph/Loops.h"
-#include "IR/Rewrite.h"
-#include "Support/Map.h"
 
 const hd_pass_t hd_fusion_passes[] = {
 #define HD_PASS HD_PASS_ROW
@@ -40,35 +38,11 @@ bool hd_pass_schedule_anchors(hd_module_t *module, const hd_graph_t *graph,
           module, hd_scheduler_create(module, &module->arena), graph, false));
 }
 
-// --- What is left over ---
-
-typedef struct marks {
-  hd_module_t *module;
-  hd_ptr_map_t used;
-} marks_t;
-
-// What a plan launches, in its loops, too.
-static bool mark_launch(void *argument, const hd_stmt_t *stmt) {
-  marks_t *m = argument;
-  const hd_func_t *kernel = stmt->u.launch.kernel;
-  if (stmt->kind == HD_STMT_LAUNCH)
-    hd_ptr_map_set(&m->module->arena, &m->used, kernel, kernel);
-  return true;
-}
-
-// Of the items from number added on, takes out the plans and kernels that the
-// last one, the plan of the whole, does not run: schedules of anchors that went
-// into it. Then the plan takes the graph's place.
+// The plan of the whole, which is the module's last item, takes the graph's
+// place; of the items from number added on, what it runs is left.
 static void take_plan(hd_module_t *module, size_t added, hd_item_t *version) {
-  marks_t m = {.module = module};
   *version = module->items.data[--module->items.size];
-  hd_walk_block(version->u.func->body, mark_launch, NULL, &m);
-  size_t kept = added;
-  for (size_t i = added; i < module->items.size; i++)
-    if (hd_ptr_map_get(&m.used, module->items.data[i].u.func))
-      module->items.data[kept++] = module->items.data[i];
-  module->items.size = kept;
-  hd_module_reindex(module);
+  hd_plan_sweep(module, added, version->u.func);
 }
 
 // A plan that stands alone gives every output of the graph; one in a session

@@ -373,10 +373,15 @@ const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
   size_t part = hd_times_enter(&module->context->times, "fuse");
   unfused_t unfused = {.module = module};
   compiling_t c = {.module = module, .options = options};
+  size_t added = module->items.size;
   graph = hd_graph_in_place(module, graph, &options->inouts, options->explain,
                             &c.placed);
   c.graph = options->unfused ? without_groups(&unfused, graph)
                              : hd_graph_fuse(module, graph, options->explain);
   hd_times_leave(&module->context->times, part);
-  return c.graph ? hd_plan_in_rounds(module, plan_groups, &c) : NULL;
+  const hd_func_t *plan =
+      c.graph ? hd_plan_in_rounds(module, plan_groups, &c) : NULL;
+  if (plan)
+    hd_plan_sweep(module, added, plan);
+  return plan;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels as they stand in a plan, held against the machine: what is fused into
+// What is left in a module of all that was made for a plan, and kernels as they
+// stand in it, held against the machine: what is fused into
 // a candidate of a template decides how much shared memory it needs. Where one
 // has more than a block has, the plan is made anew without that candidate.
 #include "Fusion/Fuse.h"
@@ -9,6 +10,34 @@
 #include "Support/Map.h"
 
 #include <math.h>
+
+typedef struct marks {
+  hd_module_t *module;
+  hd_ptr_map_t used;
+} marks_t;
+
+// What a plan launches, in its loops, too.
+static bool mark_launch(void *argument, const hd_stmt_t *stmt) {
+  marks_t *m = argument;
+  const hd_func_t *kernel = stmt->u.launch.kernel;
+  if (stmt->kind == HD_STMT_LAUNCH)
+    hd_ptr_map_set(&m->module->arena, &m->used, kernel, kernel);
+  return true;
+}
+
+void hd_plan_sweep(hd_module_t *module, size_t added, const hd_func_t *plan) {
+  marks_t m = {.module = module};
+  hd_ptr_map_set(&module->arena, &m.used, plan, plan);
+  hd_walk_block(plan->body, mark_launch, NULL, &m);
+  size_t kept = added;
+  for (size_t i = added; i < module->items.size; i++) {
+    const hd_item_t *item = &module->items.data[i];
+    if (item->kind != HD_ITEM_FUNC || hd_ptr_map_get(&m.used, item->u.func))
+      module->items.data[kept++] = *item;
+  }
+  module->items.size = kept;
+  hd_module_reindex(module);
+}
 
 typedef struct finding {
   hd_module_t *module;
