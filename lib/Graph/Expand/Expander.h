@@ -42,6 +42,10 @@ typedef struct hd_choices {
   HD_VEC(bool) folds;
 } hd_choices_t;
 
+typedef struct hd_views {
+  HD_VEC(const hd_value_t *) values;
+} hd_views_t;
+
 struct hd_expander {
   hd_module_t *module;
   hd_arena_t *arena; // Of what is made.
@@ -63,6 +67,7 @@ struct hd_expander {
   const hd_walk_t *group_walk;
   uint32_t source_group, group;
   hd_key_map_t nodes; // Put, by content: the same node is not put twice.
+  hd_ptr_map_t views; // Of constants hd_views_t: reshaped once for each shape.
   hd_ptr_map_t left;  // Values that earlier segments gave: a node that is put
                       // again for one of them is that node.
   // The segment on its way:

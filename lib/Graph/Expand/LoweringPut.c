@@ -299,6 +299,37 @@ static bool same_shape(const hd_value_t *x, const int64_t *shape,
   return true;
 }
 
+static const hd_host_tensor_t *reshape_data(hd_lowering_t *l,
+                                            const hd_host_tensor_t *data,
+                                            const hd_tensor_type_t *type) {
+  hd_host_tensor_t *view =
+      HD_ARENA_COPY(hd_lower_arena(l), hd_host_tensor_t, data);
+  view->rank = type->rank;
+  memcpy(view->shape, type->shape, sizeof(type->shape[0]) * type->rank);
+  return view;
+}
+
+// Once for each shape, so that nodes that read it are the same node.
+static const hd_value_t *reshape_constant(hd_lowering_t *l, const hd_value_t *x,
+                                          const hd_host_tensor_t *data,
+                                          const hd_tensor_type_t *type) {
+  hd_arena_t *arena = hd_lower_arena(l);
+  hd_views_t *views = hd_ptr_map_find(&l->x->views, x);
+  for (size_t i = 0; views && i < views->values.size; i++)
+    if (same_shape(views->values.data[i], type->shape, type->rank))
+      return views->values.data[i];
+  if (!views) {
+    views = HD_ARENA_NEW(arena, hd_views_t);
+    hd_ptr_map_set(arena, &l->x->views, x, views);
+  }
+  const hd_host_tensor_t *view = reshape_data(l, data, type);
+  const hd_value_t *made = hd_lower_known(l, view);
+  *made->constant = *x->constant; // The text names the file still.
+  made->constant->tensor = view;
+  hd_vec_push(arena, &views->values, made);
+  return made;
+}
+
 const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
                                    const int64_t *shape, unsigned rank) {
   if (!are_tensors(l, &x, 1))
@@ -323,18 +354,10 @@ const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
   const hd_host_tensor_t *data = hd_lower_find_data(l, x);
   if (same && data)
     return x;
-  if (data) {
-    hd_host_tensor_t *view =
-        HD_ARENA_COPY(hd_lower_arena(l), hd_host_tensor_t, data);
-    view->rank = rank;
-    memcpy(view->shape, type.shape, sizeof(type.shape[0]) * rank);
-    const hd_value_t *made = hd_lower_known(l, view);
-    if (x->constant) { // The text names the file still.
-      *made->constant = *x->constant;
-      made->constant->tensor = view;
-    }
-    return made;
-  }
+  if (data && x->constant)
+    return reshape_constant(l, x, data, &type);
+  if (data)
+    return hd_lower_known(l, reshape_data(l, data, &type));
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *, 1);
   inputs[0] = x;
