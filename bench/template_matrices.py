@@ -21,7 +21,8 @@ EVEN = [8, 16, 40, 64, 72, 104, 128, 136, 200, 264, 320]  # Rows of 16 bytes.
 def draw_product(rng, case, template):
     """Sizes below what the head demands are drawn, too. Alignment stays: the
     copy engine takes rows of whole 16 bytes."""
-    maps, few = "maps {a" in template.head, "m <= 16" in template.demands
+    maps = "maps {a" in template.head
+    few = "m <= 16" in template.demands or "m <= 8" in template.demands
     kind, after = str(rng.choice(template.types)), str(rng.choice(list(AFTER)))
     while True:
         rows = bool(rng.integers(2))
