@@ -293,7 +293,7 @@ static bool is_left(const hd_accessor_t *a, hd_block_t body,
 
 typedef struct staged_body {
   const hd_accessor_t *a;
-  hd_block_t body;
+  hd_block_t source, body; // Before and after accesses were replaced.
 } staged_body_t;
 
 // Registers for what is read before it is yielded, beside those that they lie
@@ -310,11 +310,43 @@ static void declare_early(const hd_accessor_t *a, const hd_stmt_t *stmt,
   }
 }
 
+static bool is_other_early(void *argument, const hd_stmt_t *stmt) {
+  return stmt->kind != HD_STMT_POINT || !stmt->u.point.early ||
+         stmt->u.point.early->u.var != argument;
+}
+
+// r[i] = r[j], of registers that what is read early lies like: what does so is
+// moved as they are.
+static bool move_early(const staged_body_t *staged, const hd_stmt_t *stmt,
+                       hd_stmt_list_t *out) {
+  const hd_accessor_t *a = staged->a;
+  const hd_var_t *like = stmt->u.store.var;
+  const hd_expr_t *value = stmt->u.store.value;
+  if (value->kind != HD_EXPR_LOAD || value->u.var != like ||
+      hd_walk_block(staged->source, is_other_early, NULL,
+                    (void *)(uintptr_t)like))
+    return false;
+  for (size_t i = 0; i < a->early.size; i++) {
+    const hd_access_early_t *early = &a->early.data[i];
+    if (early->like != like || early->shares)
+      continue;
+    hd_stmt_t *made = hd_stmt_copy(a->b.arena, stmt);
+    made->u.store.var = early->cells;
+    made->u.store.value =
+        hd_expr_access(a->b.arena, HD_EXPR_LOAD, early->cells, 1,
+                       value->operands, hd_expr_num_indices(value));
+    hd_stmt_list_push(a->b.arena, out, made);
+  }
+  return true;
+}
+
 // A staging tensor that nobody uses any more is not declared; what took its
 // place is.
 static bool declare_staged(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
                            hd_stmt_list_t *out) {
   const staged_body_t *staged = rewriter->argument;
+  if (stmt->kind == HD_STMT_STORE)
+    return move_early(staged, stmt, out);
   if (stmt->kind != HD_STMT_DECLARE)
     return false;
   declare_early(staged->a, stmt, out);
@@ -331,8 +363,9 @@ static bool declare_staged(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
   return false;
 }
 
-static hd_block_t declare_all_staged(const hd_accessor_t *a, hd_block_t body) {
-  staged_body_t staged = {a, body};
+static hd_block_t declare_all_staged(const hd_accessor_t *a, hd_block_t source,
+                                     hd_block_t body) {
+  staged_body_t staged = {a, source, body};
   hd_rewriter_t rewriter = {
       .arena = a->b.arena, .argument = &staged, .enter = declare_staged};
   return a->staged.size || a->early.size ? hd_rewrite_block(&rewriter, body)
@@ -367,7 +400,7 @@ hd_func_t *hd_access_rewrite(hd_module_t *module, const hd_func_t *kernel,
       .num_hooks = num_hooks};
   hd_func_t *result = HD_ARENA_COPY(arena, hd_func_t, kernel);
   result->name = name;
-  result->body = declare_all_staged(&a, rewrite_block(&a, kernel->body));
+  result->body = declare_all_staged(&a, kernel->body, rewrite_block(&a, kernel->body));
   HD_VEC(const hd_var_t *) params = {0}, maps = {0};
   for (uint32_t i = 0; i < kernel->num_params; i++)
     if (is_left(&a, result->body, kernel->params[i]))

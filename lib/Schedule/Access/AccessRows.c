@@ -4,18 +4,23 @@
 // cache, say. Where all tasks of a point's loop have the same place it is read
 // before the loop. Else
 //
-//   for j, p in M on thread { expect k[at + j, p] in row[j, p / 8] }
+//   for j, p in M on thread { expect k[at + j, p] in row[1, j, p / 8] }
 //   ...
-//   for j, p in M on thread { load s[j, p] <- k[at + j, p] in row[j, p / 8] }
+//   for j, p in R on thread { row[0, j, p] = row[1, j, p] }
+//   for j, p in M on thread { load s[j, p] <- k[at + j, p] in row[0, j, p / 8] }
 //
 // becomes, where k[j, p] is pool[table[j / 16], j % 16, p],
 //
-//   for j, p in M on thread { load row_table[j, p / 8] <- table[(at + j) / 16]
+//   for j, p in M on thread {
+//     load row_table[1, j, p / 8] <- table[(at + j) / 16]
 //   }
 //   ...
-//   for j, p in M on thread { if p == 0 { assert row_table[j, p / 8] < pages }
-//   } for j, p in M on thread {
-//     load s[j, p] <- pool[row_table[j, p / 8], (at + j) % 16, p]
+//   for j, p in R on thread { row_table[0, j, p] = row_table[1, j, p] }
+//   for j, p in M on thread {
+//     if p == 0 { assert row_table[0, j, p / 8] < pages }
+//   }
+//   for j, p in M on thread {
+//     load s[j, p] <- pool[row_table[0, j, p / 8], (at + j) % 16, p]
 //   }
 //
 // and without `expect` the table is read in the load's own place.
