@@ -7,7 +7,8 @@
 //   for j, p in M on thread { expect k[at + j, p] in row[1, j, p / 8] }
 //   ...
 //   for j, p in R on thread { row[0, j, p] = row[1, j, p] }
-//   for j, p in M on thread { load s[j, p] <- k[at + j, p] in row[0, j, p / 8] }
+//   for j, p in M on thread { load s[j, p] <- k[at + j, p] in row[0, j, p / 8]
+//   }
 //
 // becomes, where k[j, p] is pool[table[j / 16], j % 16, p],
 //
@@ -16,9 +17,11 @@
 //   }
 //   ...
 //   for j, p in R on thread { row_table[0, j, p] = row_table[1, j, p] }
+//   register inside: bool = true
 //   for j, p in M on thread {
-//     if p == 0 { assert row_table[0, j, p / 8] < pages }
+//     if p == 0 { inside = row_table[0, j, p / 8] < pages && inside }
 //   }
+//   assert inside
 //   for j, p in M on thread {
 //     load s[j, p] <- pool[row_table[0, j, p / 8], (at + j) % 16, p]
 //   }
@@ -164,7 +167,8 @@ static int64_t along_last(const hd_mapping_t *m) {
 
 // The assertions, by the tile's loop, where those of its variables that they do
 // not depend on are 0: once for all tasks that say the same. A worker's
-// neighbours along the last axis are one task.
+// neighbours along the last axis are one task. What a worker finds of all of
+// its tasks is asserted behind the loop: a branch for each would be waited for.
 static void push_claims(const hd_access_tile_t *tile,
                         const hd_stmt_list_t *claims,
                         const hd_expr_t *const *conditions) {
@@ -174,6 +178,11 @@ static void push_claims(const hd_access_tile_t *tile,
   const hd_var_t *last = loop->u.mapfor.vars[mapping->rank - 1];
   int64_t width = depends(claims, last) ? 1 : along_last(mapping);
   hd_rewriter_t rewriter = {.arena = b->arena};
+  const hd_var_t **cells =
+      HD_ARENA_ARRAY(b->arena, const hd_var_t *, claims->size + 1);
+  for (size_t i = 0; i < claims->size; i++)
+    cells[i] =
+        hd_access_cell(tile->a, hd_type(HD_BOOL), hd_expr_bool(b->arena, true));
   hd_open_block_t body;
   hd_b_open(b, &body);
   const hd_expr_t *first = NULL;
@@ -192,14 +201,23 @@ static void push_claims(const hd_access_tile_t *tile,
   hd_open_block_t all;
   hd_b_open(b, &all);
   for (size_t i = 0; i < claims->size; i++) {
-    hd_stmt_t *copy = hd_stmt_copy(b->arena, claims->data[i]);
-    copy->u.assertion.condition =
-        hd_rewrite_expr(&rewriter, hd_access_or_zero(tile->a, conditions[i]));
-    hd_b_push(b, copy);
+    const hd_access_lazy_t lazy = {
+        .value =
+            hd_b_and(b,
+                     hd_rewrite_expr(&rewriter,
+                                     hd_access_or_zero(tile->a, conditions[i])),
+                     hd_access_get_cell(tile->a, cells[i], hd_type(HD_BOOL)))};
+    hd_access_to_cell(tile->a, &lazy, cells[i]);
   }
   hd_b_if(b, first, hd_b_close(b), (hd_block_t){0});
   loop->u.mapfor.body = hd_b_close(b);
   hd_b_push(b, loop);
+  for (size_t i = 0; i < claims->size; i++) {
+    hd_stmt_t *copy = hd_stmt_copy(b->arena, claims->data[i]);
+    copy->u.assertion.condition =
+        hd_access_get_cell(tile->a, cells[i], hd_type(HD_BOOL));
+    hd_b_push(b, copy);
+  }
 }
 
 const hd_expr_t *hd_access_with_places(const hd_access_tile_t *tile,
