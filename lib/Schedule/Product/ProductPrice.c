@@ -163,13 +163,16 @@ static double step_cycles(const load_t *l) {
       maps[HD_PRODUCT_IMAGE] ? l->together * l->bm * machine->pixel_cycles : 0;
   // Nothing is under way beside a step that is the only one.
   double ahead = figure(l->c, HD_FIGURE_STAGES) - 1;
-  double wait =
-      ahead > 0 ? machine->l2_cycles / ahead : machine->l2_cycles + multiply;
+  double issue = issue_cycles(l, warps);
+  double wait = ahead > 0
+                    ? machine->l2_cycles / ahead
+                    : machine->l2_cycles +
+                          (is_direct ? at_least(multiply, issue) : multiply);
   // What passes through registers is waited for, a batch at a time.
   double elements =
       (l->a->piece ? 0 : l->bm * l->bk) + (form->b.piece ? 0 : l->bn * l->bk);
   double by_thread = is_direct ? 0 : elements / l->threads;
-  return at_least(at_least(multiply, issue_cycles(l, warps)),
+  return at_least(at_least(multiply, issue),
                   at_least(at_least(load, walk), wait)) *
              depth_factor(l) +
          figure(l->c, HD_FIGURE_BARRIER) + by_thread * l->together * passing +
