@@ -236,7 +236,7 @@ def clocks(options, folder):
     return {"l2_cycles": took["l2"], "memory_cycles": took["far"],
             "l2": streamed / took["near"],
             "l2 by the copy engine": streamed / took["engine"],
-            "l2 by the copy engine, shared": streamed / took["engine_shared"],
+            "l2_shared": streamed / took["engine_shared"],
             "bytes from memory, alone": streamed / took["path"],
             "lane_cycles": took["shuffle"], "meet_cycles": took["meet_4"] - 4 * each,
             "meet_warp_cycles": each, "cluster_cycles": took["cluster"],
