@@ -236,7 +236,10 @@ static bool find_image(hd_layouts_t *l, size_t n, pixels_t *p) {
   if (!find_convolution(p))
     return false;
   make_tasks(p);
-  return true;
+  // Not so where what comes first in memory of the result is the weights'.
+  const hd_product_form_t *form = hd_product_forms_get(
+      &l->forms, l->arena, p->made->definitions.data[0]);
+  return form && !form->no_pixels;
 }
 
 double hd_layouts_price_of_pixels(hd_layouts_t *l, size_t n) {
