@@ -190,7 +190,8 @@ static double steps_of(const load_t *l) {
 
 // Where a block loads what windows reach of an image, and all of its rows of b,
 // and multiplies then: a wave of blocks. Threads wait for a batch of elements
-// at a time; what blocks that are there together do is hidden, or shared.
+// at a time, behind the first, and in each step for what that reads; what blocks
+// that are there together do besides is shared.
 static double image_cycles(const load_t *l) {
   const hd_machine_t *machine = l->machine;
   const hd_product_image_t *image = l->form->image;
@@ -210,10 +211,10 @@ static double image_cycles(const load_t *l) {
   double multiply =
       l->together * l->bm * l->bn * l->bk /
       (figure(l->c, HD_FIGURE_RATE) * at_most(1, warps / machine->full_warps));
-  return machine->l2_crowd_cycles * ceil(by_thread / (2 * BATCH)) +
+  return machine->l2_crowd_cycles * (ceil(by_thread / (2 * BATCH)) - 1) +
          at_least(come, pass) +
-         steps_of(l) * at_least(multiply, issue_cycles(l, warps)) +
-         figure(l->c, HD_FIGURE_BARRIER);
+         steps_of(l) * (at_least(multiply, issue_cycles(l, warps)) +
+                        figure(l->c, HD_FIGURE_BARRIER));
 }
 
 // More than others' that an element takes on its way out. Kernels with maps
