@@ -237,8 +237,8 @@ static bool find_image(hd_layouts_t *l, size_t n, pixels_t *p) {
     return false;
   make_tasks(p);
   // Not so where what comes first in memory of the result is the weights'.
-  const hd_product_form_t *form = hd_product_forms_get(
-      &l->forms, l->arena, p->made->definitions.data[0]);
+  const hd_product_form_t *form =
+      hd_product_forms_get(&l->forms, l->arena, p->made->definitions.data[0]);
   return form && !form->no_pixels;
 }
 

@@ -190,8 +190,8 @@ static double steps_of(const load_t *l) {
 
 // Where a block loads what windows reach of an image, and all of its rows of b,
 // and multiplies then: a wave of blocks. Threads wait for a batch of elements
-// at a time, behind the first, and in each step for what that reads; what blocks
-// that are there together do besides is shared.
+// at a time, behind the first, and in each step for what that reads; what
+// blocks that are there together do besides is shared.
 static double image_cycles(const load_t *l) {
   const hd_machine_t *machine = l->machine;
   const hd_product_image_t *image = l->form->image;
