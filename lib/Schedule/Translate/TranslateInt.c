@@ -93,8 +93,19 @@ hd_worth_t hd_translate_integers(hd_translator_t *t, const hd_term_t *term) {
                        hd_translate_worth(t, term->operands[1]));
 }
 
+// Whether nothing of it may be coarse.
+static bool has_no_function(const hd_term_t *term) {
+  if (term->kind == HD_TERM_FUNCTION)
+    return false;
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (!has_no_function(term->operands[i]))
+      return false;
+  return true;
+}
+
 // Whether a number is rounded to an integer, be it by 1.5 * 2^23, then moved
-// and clamped: so much of it as a byte takes is less than 16 bits tell.
+// and clamped by what is no coarser: so much of it as a byte takes is less than
+// 16 bits tell.
 static bool is_rounded(const hd_term_t *term) {
   static const double SHIFT = 12582912;
   while (term->kind == HD_TERM_OPERATOR) {
@@ -105,6 +116,8 @@ static bool is_rounded(const hd_term_t *term) {
     const hd_term_t *by = term->operands[1];
     if (op == HD_EXPR_ADD && by->kind == HD_TERM_CONST && by->u.f == SHIFT)
       return true;
+    if (!has_no_function(by) && !is_rounded(by))
+      return false;
     term = term->operands[0];
   }
   return term->kind == HD_TERM_FUNCTION &&
