@@ -79,12 +79,21 @@ static bool refuse(hd_options_t *options, hd_option_use_t *use,
       hd_arena_printf(&options->arena, "names '%s', which %s", path, why));
 }
 
+// Whether what is read at path would be what is written at another one, which
+// may come to be there only then.
+static bool is_read(const char *path, const char *written) {
+  struct stat read, status;
+  if (strcmp(written, "-") == 0)
+    return false;
+  if (!status_of(path, &read))
+    return strcmp(path, "-") != 0 && is_same_place(path, written);
+  return S_ISREG(read.st_mode) && stat(written, &status) == 0 &&
+         is_same(&read, &status);
+}
+
 bool hd_outputs_spare(hd_options_t *options, hd_diagnostics_t *diags,
                       const char *path) {
-  struct stat read, written;
   bool ok = true;
-  if (!status_of(path, &read) || !S_ISREG(read.st_mode))
-    return true;
   for (size_t i = 0; i < options->uses.size; i++) {
     hd_option_use_t *use = &options->uses.data[i];
     const hd_option_t *option = option_of(options, use);
@@ -92,8 +101,7 @@ bool hd_outputs_spare(hd_options_t *options, hd_diagnostics_t *diags,
       continue;
     for (const char *p = next_path(option, use->value, NULL); p;
          p = next_path(option, use->value, p))
-      if (strcmp(p, "-") != 0 && stat(p, &written) == 0 &&
-          is_same(&read, &written)) {
+      if (is_read(path, p)) {
         ok = refuse(options, use, diags, p,
                     hd_arena_printf(&options->arena, "is read as '%s'",
                                     hd_input_name(path)));

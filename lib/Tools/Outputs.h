@@ -11,8 +11,8 @@
 
 // Reports (E1002) each use of an option that writes to the file at path ("-":
 // standard input), and takes it out of the options, so that nothing is written
-// there whatever else happens. Whether there was none; a file that is not there
-// is none.
+// there whatever else happens. Whether there was none. A file that is not there
+// yet counts: else what was just written would be read as what is expected.
 bool hd_outputs_spare(hd_options_t *options, hd_diagnostics_t *diags,
                       const char *path);
 
