@@ -4,6 +4,8 @@
 // that nothing is lost.
 #include "Schedule/Translate/TranslateState.h"
 
+#include <math.h>
+
 static bool fits_i32(hd_range_t range) {
   return hd_range_inside(range, hd_type_range(hd_type(HD_I32)));
 }
@@ -93,21 +95,35 @@ hd_worth_t hd_translate_integers(hd_translator_t *t, const hd_term_t *term) {
                        hd_translate_worth(t, term->operands[1]));
 }
 
-// Whether nothing of it may be coarse.
-static bool has_no_function(const hd_term_t *term) {
-  if (term->kind == HD_TERM_FUNCTION)
-    return false;
-  for (unsigned i = 0; i < term->num_operands; i++)
-    if (!has_no_function(term->operands[i]))
-      return false;
-  return true;
+// By 1.5 * 2^23, and back, an f32 is rounded.
+static const double SHIFT = 12582912;
+
+static bool is_byte(const hd_term_t *term) {
+  hd_scalar_t type = term->type.scalar;
+  return hd_type_is_integer(hd_type(type)) && hd_scalar_bits(type) <= 8;
 }
 
-// Whether a number is rounded to an integer, be it by 1.5 * 2^23, then moved
-// and clamped by what is no coarser: so much of it as a byte takes is less than
-// 16 bits tell.
+// Whether an operand leaves what is rounded about as large as a byte; bounds
+// may be any number.
+static bool is_of_bytes(hd_expr_kind_t op, const hd_term_t *by) {
+  static const double MOST = 256;
+  if (hd_flat_is_operator(by, HD_EXPR_SUB) &&
+      by->operands[0]->kind == HD_TERM_CONST && by->operands[0]->u.f == SHIFT)
+    by = by->operands[1];
+  while (by->kind == HD_TERM_CAST && !is_byte(by))
+    by = by->operands[0];
+  if (by->kind != HD_TERM_CONST || is_byte(by))
+    return is_byte(by);
+  double number =
+      hd_type_is_integer(hd_type(by->type.scalar)) ? (double)by->u.i : by->u.f;
+  return op == HD_EXPR_MIN || op == HD_EXPR_MAX || fabs(number) <= MOST ||
+         fabs(number - SHIFT) <= MOST;
+}
+
+// Whether a number is rounded to an integer, be it by SHIFT, then moved by no
+// more than a byte and clamped: so much of it as a byte takes is less than 16
+// bits tell.
 static bool is_rounded(const hd_term_t *term) {
-  static const double SHIFT = 12582912;
   while (term->kind == HD_TERM_OPERATOR) {
     hd_expr_kind_t op = term->u.op;
     if (op != HD_EXPR_ADD && op != HD_EXPR_SUB && op != HD_EXPR_MIN &&
@@ -116,7 +132,7 @@ static bool is_rounded(const hd_term_t *term) {
     const hd_term_t *by = term->operands[1];
     if (op == HD_EXPR_ADD && by->kind == HD_TERM_CONST && by->u.f == SHIFT)
       return true;
-    if (!has_no_function(by) && !is_rounded(by))
+    if (!is_of_bytes(op, by))
       return false;
     term = term->operands[0];
   }
