@@ -152,12 +152,21 @@ static bool read_quietly(const char *path, hd_buffer_t *text) {
   return ok;
 }
 
+// Symbolic links are none of ours (CacheRoom.h).
+static bool is_own(const char *folder, const char *path) {
+  struct stat status;
+  return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) &&
+         (lstat(path, &status) == 0 ? S_ISREG(status.st_mode)
+                                    : errno == ENOENT);
+}
+
 bool hd_cache_get(const hd_cache_t *cache, hd_cache_key_t key,
                   hd_buffer_t *out) {
-  char path[4096];
+  char path[4096], folder[4096];
   hd_buffer_t text = {0};
   if (!path_of(cache, key, path, sizeof(path), false) ||
-      !read_quietly(path, &text))
+      !path_of(cache, key, folder, sizeof(folder), true) ||
+      !is_own(folder, path) || !read_quietly(path, &text))
     return false;
   head_t head;
   bool ok = text.size >= sizeof(head);
@@ -174,14 +183,6 @@ bool hd_cache_get(const hd_cache_t *cache, hd_cache_key_t key,
   }
   hd_buffer_fini(&text);
   return ok;
-}
-
-// Symbolic links are none of ours (CacheRoom.h).
-static bool is_own(const char *folder, const char *path) {
-  struct stat status;
-  return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) &&
-         (lstat(path, &status) == 0 ? S_ISREG(status.st_mode)
-                                    : errno == ENOENT);
 }
 
 void hd_cache_put(const hd_cache_t *cache, hd_cache_key_t key,

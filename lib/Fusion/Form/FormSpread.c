@@ -8,6 +8,7 @@
 // makes three values of p for a kernel that puts them together. p is stored
 // instead, once, in whole rows, and that kernel reads it.
 #include "Fusion/Form/FormState.h"
+#include "Schedule/Template/Fits.h"
 
 // Whether all that is made of a value, through reshapes, computes with single
 // elements, at places that it knows.
@@ -76,11 +77,11 @@ static void spread_from(hd_former_t *f, const hd_forming_t *g,
 
 // Whether storing so many bytes less is worth what computing again takes.
 static bool is_much(const hd_former_t *f, double bytes) {
-  static const double LITTLE = 0.25; // Of a launch.
   const hd_schedule_options_t *options = f->module->context->schedules;
   if (!options || !options->machine.count)
     return bytes > 0;
-  return bytes / options->machine.gbs * 1e-3 > LITTLE * options->machine.launch;
+  return bytes / options->machine.gbs * 1e-3 >
+         hd_fits.fusion_spread * options->machine.launch;
 }
 
 bool hd_former_is_spread(hd_former_t *f, const hd_forming_t *g,
