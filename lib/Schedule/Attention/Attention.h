@@ -43,7 +43,6 @@ typedef struct hd_attention_form {
   // p], of which `sharing` neighbours along z have the same each.
   hd_form_tensor_t map_k, map_v;
   int64_t sharing;
-  bool gathered;     // Data says where rows of keys or values are: pages, say.
   const char *given; // "SHARING = 4" of such a kernel.
   // t over factor, of `score` (f32); d, of `top` and `total` (f32), which is
   // infinite where a row is to be 0 whatever stands in it.

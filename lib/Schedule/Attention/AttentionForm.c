@@ -177,15 +177,6 @@ static bool arrange(hd_axis_t axes[], rows_t rows) {
   return true;
 }
 
-// Whether a place is read.
-static bool find_place(void *argument, const hd_term_t *term) {
-  bool *found = argument;
-  for (uint32_t i = 0; term->kind == HD_TERM_LOAD && i < term->num_operands;
-       i++)
-    *found |= hd_flat_has(term->operands[i], HD_TERM_LOAD);
-  return !*found;
-}
-
 // By the form's own indices. False: the rows are not to be arranged so.
 static bool set_form(const hd_attention_finder_t *f, hd_attention_form_t *form,
                      const hd_axis_t *i, const hd_axis_t *e,
@@ -213,9 +204,6 @@ static bool set_form(const hd_attention_finder_t *f, hd_attention_form_t *form,
   hd_form_tensor_load(&form->q, &digits, operands[0], false);
   hd_form_tensor_load(&form->k, &digits, operands[1], false);
   hd_form_tensor_load(&form->v, &digits, operands[2], false);
-  form->gathered = false;
-  hd_flat_walk(form->k.term, find_place, &form->gathered);
-  hd_flat_walk(form->v.term, find_place, &form->gathered);
   share_maps(form, &digits, operands);
   form->term = hd_form_put_digits(&digits, form->term);
   form->divisor = hd_form_put_digits(&digits, form->divisor);

@@ -6,10 +6,7 @@
 // or by the latency of a load; blocks go in waves. From memory comes no more
 // than all blocks have asked for at a time, in the time that a load takes, and
 // to a multiprocessor no more than its path to memory carries: what the busiest
-// has to read is not read sooner. Rows that a table chooses are asked for when
-// it has been read. Clusters, pairs too, do not find room everywhere (an H200
-// reads 256 MiB by 2 to 5 blocks a multiprocessor in 73 to 90 us by clusters of
-// 2 to 8, in 67 to 71 by blocks of any place). Parts that those leave cost a
+// has to read is not read sooner. Parts that blocks of any place leave cost a
 // launch that puts them together.
 #include "Schedule/Attention/Attention.h"
 #include "Schedule/Template/Fits.h"
@@ -17,6 +14,7 @@
 #include <math.h>
 
 enum {
+  ANYWHERE = 4,  // Clusters of so many blocks fit wherever blocks do.
   FRAGMENT = 16, // Elements that a kernel's D and E are filled up to.
 };
 
@@ -36,16 +34,14 @@ static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
 }
 
 // Microseconds that reading takes by itself. blocks, together: at all, and on a
-// multiprocessor at a time; step: bytes that a block asks for in a step, behind
-// what a table says, where they are gathered.
+// multiprocessor at a time; step: bytes that a block asks for in a step.
 static double price_reading(const hd_machine_t *machine, double moved,
                             double blocks, double reach, double together,
-                            double step, bool gathered) {
+                            double step) {
   double asked = at_most(blocks, reach * together) * step;
-  double wait =
-      machine->memory_crowd_cycles + (gathered ? machine->l2_cycles : 0);
-  double far = at_least(moved / machine->gbs * 1e-3,
-                        moved / asked * wait / machine->mhz);
+  double far =
+      at_least(moved / machine->gbs * 1e-3,
+               moved / asked * machine->memory_crowd_cycles / machine->mhz);
   double busiest = ceil(blocks / reach) * moved / blocks;
   return at_least(far, busiest / machine->memory_bytes / machine->mhz);
 }
@@ -74,9 +70,9 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   if (most < 1)
     return INFINITY;
   bool merges = c->template->then; // Its blocks are no cluster.
-  bool is_cluster = split > 1 && !merges;
-  double reach =
-      is_cluster && machine->clustered ? machine->clustered : machine->count;
+  double reach = merges || split <= ANYWHERE
+                     ? machine->count
+                     : hd_machine_reach(machine, (int64_t)split);
   double together = at_most(most, ceil(blocks / reach));
   double waves = ceil(blocks / (reach * together));
   double warps = figure(c, HD_FIGURE_THREADS) / 32 * together;
@@ -98,17 +94,15 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   if (form->kind == HD_FORM_KIND_WEIGHED)
     looked += looked - 1; // Two passes, of which one begins where one ends.
   double steps = waves * (looked * step + results);
-  if (is_cluster)
+  if (split > 1 && !merges)
     begin +=
         hd_fits.attention_meetings * machine->cluster_cycles +
         (split > machine->portable_cluster ? machine->large_cluster_cycles : 0);
   double far =
       price_reading(machine, bytes * z * (m + n) * widths, blocks, reach,
-                    together, at_least(stages - 1, 1) * bn * widths * bytes,
-                    ((const hd_attention_form_t *)form->of)->gathered);
+                    together, at_least(stages - 1, 1) * bn * widths * bytes);
   double us = machine->launch + begin / machine->mhz +
-              at_least(steps / machine->mhz,
-                       far + hd_fits.attention_unhidden * steps / machine->mhz);
+              at_least(steps / machine->mhz, far);
   return merges ? us + price_merging(machine, z * m, split,
                                      (double)sizes[HD_ATTENTION_VALUE])
                 : us;
