@@ -137,6 +137,8 @@ class Bound:
             given[i] = argument
         for i, weight in self.refs.items():
             given[i] = weight()
+            if given[i] is None:
+                raise RuntimeError("weights of a compiled model are no more")
         made = self.call(*given)
         self.quick = self.callee.quick(self.rest)
         return made
