@@ -391,6 +391,49 @@ def draw_attention(rng, case, template, values):
         " guarded" * guarded, " merged" * merged, " across" * across, values)
 
 
+# Attention whose weights are squared before they are multiplied, and not 0 where
+# a key is not seen.
+WEIGHED = """task weighed_{T}(q: {T}[z, m, k], key: {T}[z, n, k], mask: f32[m, n], v: {T}[z, n, e]) -> o: f32[z, m, e] {{
+  s[b, i, j] = sum(p: k) f32(q[b, i, p]) * f32(key[b, j, p])
+  t[b, i, j] = s[b, i, j] * 0.125 + mask[i, j]
+  x[b, i, j] = exp(t[b, i, j] - (max(y: n) t[b, i, y]))
+  r[b, i, j] = x[b, i, j] / (sum(y: n) x[b, i, y])
+  w[b, i, j] = {T}(r[b, i, j] * r[b, i, j] + 0.125)
+  o[b, i, c] = sum(j: n) f32(w[b, i, j]) * f32(v[b, j, c])
+}}
+"""
+
+
+def draw_weighed(rng, case, template):
+    values, kind = template.draw(rng), str(rng.choice(template.types))
+    z, m = int(rng.integers(1, 4)), size_of(rng, [1, 8, 31, 64, 65, 128, 197])
+    n = size_of(rng, [8, 40, 64, 100, 128, 197, 300])
+    d, e = (size_of(rng, [52, 56, 64, 120, 128]) for _ in range(2))
+    facts = {"z": z, "m": m, "n": n, "k": d, "e": e, "bits": 16}
+    if not (template.allows(values, facts) and template.has_room(values, facts)):
+        return draw_weighed(rng, case, template)
+    q, key, v = (numpy.round(rng.standard_normal(shape) * 16) / 16
+                 for shape in ((z, m, d), (z, n, d), (z, n, e)))
+    mask = numpy.where(rng.random((m, n)) < 0.2, -numpy.inf,
+                       rng.standard_normal((m, n))).astype(numpy.float32)
+    mask[:, 0] = 0
+    scores = q @ key.transpose(0, 2, 1) * 0.125 + mask
+    x = numpy.exp(scores - scores.max(-1, keepdims=True))
+    w = (x / x.sum(-1, keepdims=True)) ** 2 + 0.125
+    case.items["weighed_" + kind] = WEIGHED.format(T=kind)
+    y = case.node("f32", [z, m, e], "weighed_%s(%s)%s" % (kind, ", ".join(
+        case.input(name, value, type) for name, value, type in (
+            ("q", q, kind), ("key", key, kind), ("mask", mask, "f32"), ("v", v, kind))),
+        pins(template, values)))
+    # What weights lose where they are narrow.
+    lost = (w @ numpy.abs(v)).max() * (2e-3 if kind == "f16" else 1.6e-2)
+    case.expect(y, w @ v, 1e-3, lost)
+    tiles, case.partial = template.tiles(values, facts)
+    case.blocks = z * tiles
+    case.says = "z %d m %d n %d d %d e %d %s %s" % (z, m, n, d, e, kind, values)
+    return None
+
+
 # Rows: what is made of all their elements, and a number for each.
 
 ROWS = [1, 2, 3, 5, 8, 17, 32, 61, 130]
@@ -501,4 +544,4 @@ def draw_vectors(rng, case, task, kind, shape, axis, with_pins):
     case.expect(end, y, NEAR[kind])
 
 
-DRAW = {"rows": draw_rows, "attention": draw_attention}
+DRAW = {"rows": draw_rows, "attention": draw_attention, "weighed": draw_weighed}
