@@ -400,7 +400,8 @@ hd_func_t *hd_access_rewrite(hd_module_t *module, const hd_func_t *kernel,
       .num_hooks = num_hooks};
   hd_func_t *result = HD_ARENA_COPY(arena, hd_func_t, kernel);
   result->name = name;
-  result->body = declare_all_staged(&a, kernel->body, rewrite_block(&a, kernel->body));
+  result->body =
+      declare_all_staged(&a, kernel->body, rewrite_block(&a, kernel->body));
   HD_VEC(const hd_var_t *) params = {0}, maps = {0};
   for (uint32_t i = 0; i < kernel->num_params; i++)
     if (is_left(&a, result->body, kernel->params[i]))
