@@ -105,8 +105,10 @@ def stamped(kernel):
     at = kernel.find("register sum")
     if "wgmma" in kernel and at > kernel.find("griddepcontrol_wait") >= 0:
         head, tail = kernel[:at], kernel[at:]
-        tail, first = put(tail, r"mbarrier_wait\(full\[s\], phase\)",
-                          (SLOTS[FIRST], "clock64", " && t == 0"))
+        wait = r"mbarrier_wait\(full\[s\], phase\)"
+        step = re.search(r"for (\w+) in [^{}]*\{\s*" + wait, tail)
+        tail, first = put(tail, wait, (SLOTS[FIRST], "clock64",
+                                       " && %s == 0" % step[1]))
         tail, sums = put(tail, r"wgmma_wait\(0, \d+, sum\[0, 0\]\)",
                          (SLOTS[SUMS], "clock64"))
         kernel, has = head + tail, [FIRST] * first + [SUMS] * sums
