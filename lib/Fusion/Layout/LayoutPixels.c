@@ -15,30 +15,15 @@
 //
 // What is outside x along e is 0 as its borders are.
 #include "Fusion/Fuse.h"
-#include "Fusion/Layout/LayoutState.h"
-#include "Schedule/Product/Product.h"
-#include "Schedule/Terms/Affine.h"
-#include "Schedule/Terms/Side.h"
+#include "Fusion/Layout/LayoutImage.h"
 
 #include <string.h>
 
 typedef struct pixels {
-  hd_layouts_t *l;
-  const hd_node_t *node;
-  const hd_task_t *flat;
-  const hd_definition_t *d;
-  const hd_term_t *x, *w;         // Loads.
-  unsigned channel, channel_of_w; // Axes of x and of w,
-  const hd_index_t *p;            // where the sum's index stands; NULL: 0 does.
-  const hd_index_t *e;            // What stands for it, filled up.
-  const hd_task_value_t *packed;  // The weights,
-  const hd_task_t *pack;          // whose copy it is;
-  hd_task_t *made;                // what stands for the convolution.
+  hd_laid_image_t image;
+  const hd_task_value_t *packed; // The weights,
+  const hd_task_t *pack;         // whose copy it is.
 } pixels_t;
-
-static const hd_value_t *input_of(const pixels_t *p, const hd_term_t *load) {
-  return hd_node_input_of(p->node, p->flat, load->u.value);
-}
 
 // The axis of the weights that an index is along, or, without one, the only
 // one of one element that is read at 0; the rank where there is none such.
@@ -60,70 +45,45 @@ static unsigned axis_of(const hd_term_t *w, const hd_index_t *index) {
 }
 
 // Whether an axis of x is the channels, and windows run along others.
-static bool has_channels(pixels_t *p, const hd_contraction_t *sum,
+static bool has_channels(hd_laid_image_t *image, const hd_contraction_t *sum,
                          uint32_t axis, int64_t most) {
-  const hd_reduction_t *r = sum->sum->u.reduction;
+  const hd_term_t *x = image->x, *w = image->w;
   hd_side_t side;
-  if (!hd_side_read(p->l->arena, p->x, axis, r, &side) ||
+  if (!hd_side_read(image->l->arena, x, axis, sum->sum->u.reduction, &side) ||
       !hd_side_is_plain(&side) || side.at ||
-      hd_flat_size(p->x->u.value, axis) > most ||
-      (side.in ? hd_flat_range(side.in) : 1) !=
-          hd_flat_size(p->x->u.value, axis))
+      hd_flat_size(x->u.value, axis) > most ||
+      (side.in ? hd_flat_range(side.in) : 1) != hd_flat_size(x->u.value, axis))
     return false;
-  p->channel = axis;
-  p->p = side.in && hd_flat_range(side.in) > 1 ? side.in : NULL;
-  p->channel_of_w = axis_of(p->w, side.in);
-  if (p->channel_of_w == p->w->u.value->rank && !p->p)
-    p->channel_of_w = axis_of(p->w, NULL);
-  return p->channel_of_w < p->w->u.value->rank &&
-         (!side.in || (hd_layout_count_places(p->x, side.in) == 1 &&
-                       hd_layout_count_places(p->w, side.in) == 1));
+  image->channel = axis;
+  image->p = side.in && hd_flat_range(side.in) > 1 ? side.in : NULL;
+  image->channel_of_w = axis_of(w, side.in);
+  if (image->channel_of_w == w->u.value->rank && !image->p)
+    image->channel_of_w = axis_of(w, NULL);
+  return image->channel_of_w < w->u.value->rank &&
+         (!side.in || (hd_layout_count_places(x, side.in) == 1 &&
+                       hd_layout_count_places(w, side.in) == 1));
 }
 
 // Of x: few channels along one axis, and a window along another.
-static bool find_channels(pixels_t *p, const hd_contraction_t *sum) {
+static bool fits(hd_laid_image_t *image, const hd_contraction_t *sum) {
+  const hd_term_t *x = image->x;
+  hd_scalar_t type = image->form->type;
+  if (hd_scalar_bits(type) != 16 || !hd_type_is_float(hd_type(type)) ||
+      sum->batch.size > 1)
+    return false;
   int64_t most =
-      HD_MOST_PIXEL_BITS / (int64_t)hd_scalar_bits(p->x->type.scalar) - 1;
+      HD_MOST_PIXEL_BITS / (int64_t)hd_scalar_bits(x->type.scalar) - 1;
   bool has_window = false;
-  for (uint32_t a = 0; a < p->x->u.value->rank; a++) {
+  for (uint32_t a = 0; a < x->u.value->rank; a++) {
     hd_side_t side;
-    if (!hd_side_read(p->l->arena, p->x, a, sum->sum->u.reduction, &side))
+    if (!hd_side_read(image->l->arena, x, a, sum->sum->u.reduction, &side))
       return false;
     has_window |= side.at && side.in && hd_flat_range(side.in) > 1;
   }
   // Of several axes that may be the channels, those of the batch are first.
-  for (uint32_t a = p->x->u.value->rank; has_window && a-- > 0;)
-    if (has_channels(p, sum, a, most))
+  for (uint32_t a = x->u.value->rank; has_window && a-- > 0;)
+    if (has_channels(image, sum, a, most))
       return true;
-  return false;
-}
-
-static bool find_convolution(pixels_t *p) {
-  hd_contraction_t sum;
-  if (!p->flat || p->flat->definitions.size != 1)
-    return false;
-  p->d = p->flat->definitions.data[0];
-  const hd_product_form_t *form =
-      p->d->kind == HD_DEFINE
-          ? hd_product_forms_get(&p->l->forms, p->l->arena, p->d)
-          : NULL;
-  if (!form || hd_scalar_bits(form->type) != 16 ||
-      !hd_type_is_float(hd_type(form->type)) ||
-      !hd_contraction_find(p->l->arena, p->d, &sum) || sum.batch.size > 1)
-    return false;
-  for (int swap = 0; swap < 2; swap++) {
-    p->x = swap ? sum.b->operands[0] : sum.a->operands[0];
-    p->w = swap ? sum.a->operands[0] : sum.b->operands[0];
-    if (!hd_is_image(p->x) || p->w->kind != HD_TERM_LOAD ||
-        !input_of(p, p->x) || !input_of(p, p->w))
-      continue;
-    const hd_laid_value_t *w = hd_laid_value(p->l, input_of(p, p->w));
-    const hd_laid_value_t *x = hd_laid_value(p->l, input_of(p, p->x));
-    if (w->prepared && !x->prepared && find_channels(p, &sum) &&
-        hd_layout_is_read_once(p->d->term, p->x->u.value) &&
-        hd_layout_is_read_once(p->d->term, p->w->u.value))
-      return true;
-  }
   return false;
 }
 
@@ -131,34 +91,37 @@ static bool find_convolution(pixels_t *p) {
 
 // The axes of the weights in the order that they are packed in: the window's,
 // the channels, and the result's.
-static void order_axes(const pixels_t *p, unsigned *axes) {
-  const hd_term_t *w = p->w;
+static void order_axes(const hd_laid_image_t *image, unsigned *axes) {
+  const hd_term_t *w = image->w;
   unsigned n = 0;
   for (int results = 0; results < 2; results++) {
     for (uint32_t a = 0; a < w->u.value->rank; a++) {
-      bool is_results = w->operands[a]->kind == HD_TERM_INDEX &&
-                        hd_flat_is_among(p->d->indices, p->d->num_indices,
-                                         w->operands[a]->u.index);
-      if (a != p->channel_of_w && is_results == results)
+      bool is_results =
+          w->operands[a]->kind == HD_TERM_INDEX &&
+          hd_flat_is_among(image->d->indices, image->d->num_indices,
+                           w->operands[a]->u.index);
+      if (a != image->channel_of_w && is_results == results)
         axes[n++] = a;
     }
     if (!results)
-      axes[n++] = p->channel_of_w;
+      axes[n++] = image->channel_of_w;
   }
 }
 
 // w in that order, its channels filled up.
-static const hd_task_t *pack_task(const pixels_t *p, int64_t *shape) {
-  hd_arena_t *arena = p->l->arena;
-  const hd_task_value_t *w = p->w->u.value;
+static const hd_task_t *pack_task(const hd_laid_image_t *image,
+                                  int64_t *shape) {
+  hd_arena_t *arena = image->l->arena;
+  const hd_task_value_t *w = image->w->u.value;
   const hd_index_t **indices =
       HD_ARENA_ARRAY(arena, const hd_index_t *, w->rank);
   const hd_term_t *places[HD_MAX_RANK];
   unsigned axes[HD_MAX_RANK];
-  order_axes(p, axes);
+  order_axes(image, axes);
   for (uint32_t n = 0; n < w->rank; n++) {
     unsigned a = axes[n];
-    shape[n] = a == p->channel_of_w ? hd_flat_range(p->e) : hd_flat_size(w, a);
+    shape[n] =
+        a == image->channel_of_w ? hd_flat_range(image->e) : hd_flat_size(w, a);
     indices[n] = hd_flat_index_make(
         arena, hd_arena_printf(arena, "at%u", (unsigned)n), shape[n]);
     places[a] = hd_layout_index_term(arena, indices[n]);
@@ -169,101 +132,70 @@ static const hd_task_t *pack_task(const pixels_t *p, int64_t *shape) {
 // For hd_flat_rewrite(): the sum over the filled channels.
 static const hd_term_t *read_pixels(void *argument, const hd_term_t *term) {
   const pixels_t *p = argument;
-  hd_arena_t *arena = p->l->arena;
+  const hd_laid_image_t *image = &p->image;
+  hd_arena_t *arena = image->l->arena;
+  const hd_task_value_t *x = image->x->u.value;
   const hd_term_t *operands[HD_MAX_RANK + 1];
-  const hd_term_t *e = hd_flat_index(arena, p->e);
-  if (hd_flat_is_load(term) && term->u.value == p->x->u.value) {
-    uint32_t rank = p->x->u.value->rank;
-    memcpy(operands, term->operands, rank * sizeof(*operands));
-    operands[p->channel] = e;
-    operands[rank] = hd_flat_float(arena, p->x->type.scalar, 0);
-    hd_term_t *load =
-        hd_term_make(arena, HD_TERM_LOADELSE, term->type, operands, rank + 1);
-    load->u.value = p->x->u.value;
+  const hd_term_t *e = hd_flat_index(arena, image->e);
+  if (hd_flat_is_load(term) && term->u.value == x) {
+    memcpy(operands, term->operands, x->rank * sizeof(*operands));
+    operands[image->channel] = e;
+    operands[x->rank] = hd_flat_float(arena, x->type.scalar, 0);
+    hd_term_t *load = hd_term_make(arena, HD_TERM_LOADELSE, term->type,
+                                   operands, x->rank + 1);
+    load->u.value = x;
     load->loc = term->loc;
     return load;
   }
-  if (hd_flat_is_load(term) && term->u.value == p->w->u.value) {
+  if (hd_flat_is_load(term) && term->u.value == image->w->u.value) {
     unsigned axes[HD_MAX_RANK];
-    order_axes(p, axes);
-    for (uint32_t n = 0; n < p->w->u.value->rank; n++)
-      operands[n] = axes[n] == p->channel_of_w ? e : term->operands[axes[n]];
+    order_axes(image, axes);
+    for (uint32_t n = 0; n < image->w->u.value->rank; n++)
+      operands[n] =
+          axes[n] == image->channel_of_w ? e : term->operands[axes[n]];
     return hd_flat_load(arena, p->packed, operands);
   }
-  if (term->kind != HD_TERM_REDUCE)
-    return term;
-  hd_reduction_t *reduction =
-      HD_ARENA_COPY(arena, hd_reduction_t, term->u.reduction);
-  const hd_index_t **indices =
-      HD_ARENA_ARRAY(arena, const hd_index_t *, reduction->num_indices + 1);
-  unsigned n = 0;
-  for (uint32_t i = 0; i < reduction->num_indices; i++)
-    if (reduction->indices[i] != p->p)
-      indices[n++] = reduction->indices[i];
-  indices[n++] = p->e;
-  reduction->indices = indices;
-  reduction->num_indices = n;
-  hd_term_t *made = hd_flat_like(arena, term, term->operands);
-  made->u.reduction = reduction;
-  return made;
+  return term->kind == HD_TERM_REDUCE ? hd_laid_image_sum(image, term, NULL)
+                                      : term;
 }
 
 static void make_tasks(pixels_t *p) {
-  hd_arena_t *arena = p->l->arena;
-  hd_scalar_t type = p->x->type.scalar;
-  int64_t shape[HD_MAX_RANK], bits = hd_scalar_bits(type);
+  hd_laid_image_t *image = &p->image;
+  hd_arena_t *arena = image->l->arena;
+  const hd_task_value_t *x = image->x->u.value, *w = image->w->u.value;
+  int64_t shape[HD_MAX_RANK], bits = hd_scalar_bits(x->type.scalar);
   int64_t piece = HD_PIXEL_BITS / bits;
-  int64_t channels = hd_flat_size(p->x->u.value, p->channel);
-  p->e = hd_flat_index_make(arena, "e", (channels + piece - 1) / piece * piece);
-  p->pack = pack_task(p, shape);
-  p->packed = hd_flat_value_make(arena, "w", HD_VALUE_INPUT, p->w->type.scalar,
-                                 shape, p->w->u.value->rank);
-  p->made = hd_flat_emptied(arena, p->flat);
-  for (size_t i = 0; i < p->flat->inputs.size; i++)
-    hd_vec_push(arena, &p->made->inputs,
-                p->flat->inputs.data[i] == p->w->u.value
-                    ? p->packed
-                    : p->flat->inputs.data[i]);
-  hd_definition_t *d = HD_ARENA_COPY(arena, hd_definition_t, p->d);
-  d->term = hd_flat_rewrite(arena, p->d->term, read_pixels, p);
-  hd_vec_push(arena, &p->made->definitions, (const hd_definition_t *)d);
+  int64_t channels = hd_flat_size(x, image->channel);
+  image->e =
+      hd_flat_index_make(arena, "e", (channels + piece - 1) / piece * piece);
+  p->pack = pack_task(image, shape);
+  p->packed = hd_flat_value_make(arena, "w", HD_VALUE_INPUT, w->type.scalar,
+                                 shape, w->rank);
+  image->made = hd_laid_image_task(image, x, p->packed, read_pixels, p);
 }
 
 // --- The graph ---
 
 static bool find_image(hd_layouts_t *l, size_t n, pixels_t *p) {
-  *p = (pixels_t){.l = l, .node = l->graph->nodes.data[n], .flat = l->flats[n]};
-  if (!find_convolution(p))
+  if (!hd_laid_image_find(&p->image, l, n, fits))
     return false;
   make_tasks(p);
   // Not so where what comes first in memory of the result is the weights'.
-  const hd_product_form_t *form =
-      hd_product_forms_get(&l->forms, l->arena, p->made->definitions.data[0]);
+  const hd_product_form_t *form = hd_product_forms_get(
+      &l->forms, l->arena, p->image.made->definitions.data[0]);
   return form && !form->no_pixels;
 }
 
 double hd_layouts_price_of_pixels(hd_layouts_t *l, size_t n) {
   pixels_t p;
-  return find_image(l, n, &p) ? hd_layouts_price(l, p.made) : 0;
+  return find_image(l, n, &p) ? hd_layouts_price(l, p.image.made) : 0;
 }
 
 // Where nothing is known of either it stays.
-static bool is_worth_it(const pixels_t *p) {
-  double before = hd_layouts_price(p->l, p->flat);
-  double after = hd_layouts_price(p->l, p->made);
+static bool is_worth_it(const hd_laid_image_t *image) {
+  double before = hd_layouts_price(image->l, image->flat);
+  double after = hd_layouts_price(image->l, image->made);
   return after > 0 && (before == 0 || after < before);
-}
-
-static void put_packed(const pixels_t *p) {
-  hd_layouts_t *l = p->l;
-  const hd_value_t *packed = hd_layouts_put_copy(l, input_of(p, p->w), p->pack,
-                                                 "pixels", p->node->loc);
-  const hd_value_t **inputs =
-      HD_ARENA_ARRAY(l->arena, const hd_value_t *, p->node->num_inputs);
-  for (uint32_t i = 0; i < p->node->num_inputs; i++)
-    inputs[i] =
-        p->flat->inputs.data[i] == p->w->u.value ? packed : p->node->inputs[i];
-  hd_layouts_put_task(l, p->node, p->made, "pixels", inputs, p->node->outputs);
 }
 
 const hd_graph_t *hd_layouts_read_pixels(hd_layouts_t *l, bool explain) {
@@ -271,21 +203,26 @@ const hd_graph_t *hd_layouts_read_pixels(hd_layouts_t *l, bool explain) {
   hd_layouts_begin(l);
   for (size_t i = 0; i < l->graph->nodes.size; i++) {
     pixels_t p;
-    if (!find_image(l, i, &p) || !is_worth_it(&p) ||
+    const hd_laid_image_t *image = &p.image;
+    if (!find_image(l, i, &p) || !is_worth_it(image) ||
         !hd_step(&l->module->context->steps, HD_STEP_FUSION,
                  "of '%s', whose pixels %s reads as they lie",
-                 hd_value_label(input_of(&p, p.x)), p.node->op)) {
-      hd_vec_push(l->arena, &l->made->nodes, l->graph->nodes.data[i]);
+                 hd_value_label(hd_laid_image_operand(image, image->x)),
+                 image->node->op)) {
+      hd_vec_push(l->arena, &l->made->nodes, image->node);
       continue;
     }
     any = true;
+    const hd_value_t *x = hd_laid_image_operand(image, image->x);
+    const hd_value_t *w = hd_laid_image_operand(image, image->w);
     if (explain)
-      hd_remark(&l->module->context->diags, p.node->loc,
+      hd_remark(&l->module->context->diags, image->node->loc,
                 "layout: '%s' stays as it lies, and its weights have pixels of "
                 "%lld channels",
-                hd_value_label(input_of(&p, p.x)),
-                (long long)hd_flat_range(p.e));
-    put_packed(&p);
+                hd_value_label(x), (long long)hd_flat_range(image->e));
+    hd_laid_image_put(
+        image, "pixels", x,
+        hd_layouts_put_copy(l, w, p.pack, "pixels", image->node->loc));
   }
   return any ? l->made : l->graph;
 }
