@@ -3,9 +3,8 @@
 // A device's memory from the host program: everything comes from there, goes
 // back there, with the sizes that were asked for, and where there is none left
 // the call says so and nothing is lost.
-#include "UnitTest.h"
+#include "World.h"
 
-#include <hidet/Session.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -49,37 +48,16 @@ static void release(void *argument, void *address, size_t bytes) {
   free(address);
 }
 
-typedef struct world {
-  hidet_context_t *context;
-  hidet_device_t *device;
-  hidet_module_t *module;
-  hidet_model_t *model;
-  hidet_session_t *session;
-} world_t;
-
 // pool NULL: the device has memory of its own.
 static void begin(world_t *w, const char *device, pool_t *pool,
                   const char *graph) {
-  w->context = hidet_context_create();
-  assert_int_equal(hidet_device_open(w->context, device, &w->device), HIDET_OK);
+  *w = (world_t){0};
+  world_open(w, device);
   if (pool)
     assert_int_equal(
         hidet_device_set_allocator(w->device, allocate, release, pool),
         HIDET_OK);
-  assert_int_equal(
-      hidet_module_parse(w->context, "m", graph, strlen(graph), &w->module),
-      HIDET_OK);
-  assert_int_equal(hidet_model_create(w->module, NULL, &w->model), HIDET_OK);
-  assert_int_equal(hidet_session_create(w->model, w->device, &w->session),
-                   HIDET_OK);
-}
-
-static void end(world_t *w) {
-  hidet_session_destroy(w->session);
-  hidet_model_destroy(w->model);
-  hidet_module_destroy(w->module);
-  hidet_device_close(w->device);
-  hidet_context_destroy(w->context);
+  world_load(w, graph);
 }
 
 // How a run ends, with so many calls of the allocator served.
@@ -99,7 +77,7 @@ static hidet_status_t run(pool_t *pool) {
   assert_int_equal(
       hidet_device_set_allocator(w.device, allocate, release, pool),
       HIDET_USAGE);
-  end(&w);
+  world_end(&w);
   assert_int_equal(pool->bytes, 0);
   assert_int_equal(pool->blocks, 0);
   return status;
@@ -150,7 +128,7 @@ static void sizes_share_memory(void **state) {
     for (int64_t n = 1; n < 60; n += 4)
       run_rows(w.session, n, (float)(n * round));
   assert_int_equal(pool.bytes, bytes);
-  end(&w);
+  world_end(&w);
   assert_int_equal(pool.bytes, 0);
 }
 
@@ -188,7 +166,7 @@ static void sizes_are_sanitized(void **state) {
   run_rows(w.session, 20, 1);
   run_rows(w.session, 4, 2);
   run_rows(w.session, 60, 3);
-  end(&w);
+  world_end(&w);
 }
 
 HD_UNIT_TESTS(cmocka_unit_test(nothing_else_is_released),

@@ -4,9 +4,8 @@
 // interface: after the first run of each bucket of what was found nothing is
 // compiled, and after a while no memory is taken. Elements are small integers,
 // whose sums are exact.
-#include "UnitTest.h"
+#include "World.h"
 
-#include <hidet/Session.h>
 #include <malloc.h>
 #include <math.h>
 #include <stdio.h>
@@ -30,56 +29,37 @@ enum { N = 64, ROWS = 8, BOXES = 24 };
 // Buckets of a number up to N: 0, 1, up to 4, 8, .. N.
 enum { BUCKETS = 7 };
 
-typedef struct world {
-  hidet_context_t *context;
-  hidet_device_t *device;
-  hidet_module_t *module;
-  hidet_model_t *model;
-  hidet_session_t *session;
-  uint64_t random;
-} world_t;
+static uint64_t drawn; // What comes next is drawn from this.
 
 static void begin(world_t *w, const char *text) {
-  *w = (world_t){.random = 1};
-  w->context = hidet_context_create();
-  assert_int_equal(hidet_device_open(w->context, "sim", &w->device), HIDET_OK);
-  if (hidet_module_parse(w->context, "m", text, strlen(text), &w->module))
-    fail_msg("%s", hidet_messages());
-  assert_int_equal(hidet_model_create(w->module, NULL, &w->model), HIDET_OK);
-  assert_int_equal(hidet_session_create(w->model, w->device, &w->session),
-                   HIDET_OK);
-}
-
-static void end(world_t *w) {
-  hidet_session_destroy(w->session);
-  hidet_model_destroy(w->model);
-  hidet_device_close(w->device);
-  hidet_module_destroy(w->module);
-  hidet_context_destroy(w->context);
+  *w = (world_t){0};
+  drawn = 1;
+  world_open(w, "sim");
+  world_load(w, text);
 }
 
 static size_t compiled(const world_t *w) {
   return hidet_model_num_compiled(w->model, w->device);
 }
 
-static unsigned draw(world_t *w, unsigned below) {
-  w->random = w->random * 6364136223846793005u + 1442695040888963407u;
-  return (unsigned)((w->random >> 33) % below);
+static unsigned draw(unsigned below) {
+  drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+  return (unsigned)((drawn >> 33) % below);
 }
 
 // So many of them, at places that are drawn, are 1, or NaN.
-static void draw_mask(world_t *w, float *mask, unsigned count, unsigned n) {
+static void draw_mask(float *mask, unsigned count, unsigned n) {
   memset(mask, 0, n * sizeof(*mask));
   for (unsigned left = n; left && count; left--)
-    if (draw(w, left) < count) {
-      mask[left - 1] = draw(w, 5) ? 1 : NAN;
+    if (draw(left) < count) {
+      mask[left - 1] = draw(5) ? 1 : NAN;
       count--;
     }
 }
 
-static void draw_numbers(world_t *w, float *x, unsigned n) {
+static void draw_numbers(float *x, unsigned n) {
   for (unsigned i = 0; i < n; i++)
-    x[i] = (float)((int)draw(w, 11) - 5);
+    x[i] = (float)((int)draw(11) - 5);
 }
 
 // In KiB: pages that are the process's own.
@@ -122,8 +102,8 @@ static const char one_text[] =
 
 static void run_one(world_t *w, unsigned count) {
   float x[N], rows[N * ROWS], sums[ROWS] = {0};
-  draw_mask(w, x, count, N);
-  draw_numbers(w, rows, N * ROWS);
+  draw_mask(x, count, N);
+  draw_numbers(rows, N * ROWS);
   const hidet_array_t in[] = {{"f32", 1, {N}, x}, {"f32", 2, {N, ROWS}, rows}};
   hidet_array_t out[3];
   run(w, in, 2, out, 3);
@@ -158,12 +138,12 @@ static void takes_nothing_after_the_first_of_a_bucket(void **state) {
   for (int i = 0; i < RUNS; i++) {
     if (i == RUNS / 2)
       before = held();
-    run_one(&w, draw(&w, N + 1));
+    run_one(&w, draw(N + 1));
   }
   assert_int_equal(compiled(&w), BUCKETS);
   if (!KEEPS_FREED)
     assert_in_range(held() - before + 64, 0, 64 + 64);
-  end(&w);
+  world_end(&w);
 }
 
 // --- Two sizes, the second of what is behind the first ---
@@ -183,8 +163,8 @@ static const char two_text[] = "graph main(x: f32[64], w: f32[64]) -> v, s {\n"
 static void run_two(world_t *w) {
   float x[N], numbers[N], sum = 0, v[N];
   unsigned at = 0;
-  draw_mask(w, x, draw(w, N + 1), N);
-  draw_numbers(w, numbers, N);
+  draw_mask(x, draw(N + 1), N);
+  draw_numbers(numbers, N);
   const hidet_array_t in[] = {{"f32", 1, {N}, x}, {"f32", 1, {N}, numbers}};
   hidet_array_t out[2];
   run(w, in, 2, out, 2);
@@ -223,7 +203,7 @@ static void has_a_bucket_for_each_of_both(void **state) {
                   BUCKETS + BUCKETS * (BUCKETS + 1) / 2);
   if (!KEEPS_FREED)
     assert_in_range(taken + (64 << 10), 0, (64 + 1024) << 10);
-  end(&w);
+  world_end(&w);
 }
 
 // --- Boxes ---
@@ -251,10 +231,10 @@ static void run_boxes(world_t *w) {
     const float box[4] = {(float)i * 2, 0, (float)i * 2 + 1, 1};
     memcpy(boxes + i * 4, box, sizeof(box));
   }
-  unsigned above = 0, spread = draw(w, 2 * BOXES + 1);
+  unsigned above = 0, spread = draw(2 * BOXES + 1);
   for (unsigned i = 0; i < 2 * BOXES; i++)
-    scores[i] = draw(w, 2 * BOXES) < spread ? (float)(i + 1) : -1;
-  scores[draw(w, 2 * BOXES)] = NAN;
+    scores[i] = draw(2 * BOXES) < spread ? (float)(i + 1) : -1;
+  scores[draw(2 * BOXES)] = NAN;
   const hidet_array_t in[] = {{"f32", 3, {1, BOXES, 4}, boxes},
                               {"f32", 3, {1, 2, BOXES}, scores}};
   hidet_array_t out[2];
@@ -285,7 +265,7 @@ static void keeps_boxes(void **state) {
   for (int i = 0; i < 1000; i++)
     run_boxes(&w);
   assert_in_range(compiled(&w), 4, 5);
-  end(&w);
+  world_end(&w);
 }
 
 // --- Numbers that are elements, and what has no bucket ---
@@ -303,7 +283,7 @@ static const char range_text[] = "graph main(n: i64[], w: f32[64]) -> y, z {\n"
 
 static void run_range(world_t *w, int64_t n) {
   float numbers[N];
-  draw_numbers(w, numbers, N);
+  draw_numbers(numbers, N);
   const hidet_array_t in[] = {{"i64", 0, {0}, &n}, {"f32", 1, {N}, numbers}};
   hidet_array_t out[2];
   run(w, in, 2, out, 2);
@@ -322,7 +302,7 @@ static void keeps_what_is_for_one_number_alone(void **state) {
       run_range(&w, n);
   // Adding one is the first of them.
   assert_in_range(compiled(&w), 1 + 8, 1 + 8);
-  end(&w);
+  world_end(&w);
 }
 
 int main(void) {

@@ -3,9 +3,8 @@
 // Who watches a context sees how far compiling is and what calls report, also
 // of what was made under it; a call that is cancelled ends, and the next ones
 // do until that is taken back.
-#include "UnitTest.h"
+#include "World.h"
 
-#include <hidet/Session.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -49,32 +48,11 @@ static void watcher(void *argument, const hidet_event_t *event) {
     hidet_context_cancel(seen->cancels, 1);
 }
 
-typedef struct world {
-  hidet_context_t *context;
-  hidet_device_t *device;
-  hidet_module_t *module;
-  hidet_model_t *model;
-  hidet_session_t *session;
-} world_t;
-
 static void begin(world_t *w, seen_t *seen) {
-  w->context = hidet_context_create();
+  *w = (world_t){.context = hidet_context_create()};
   hidet_context_watch(w->context, watcher, seen);
-  assert_int_equal(hidet_device_open(w->context, "sim", &w->device), HIDET_OK);
-  assert_int_equal(
-      hidet_module_parse(w->context, "m", text, strlen(text), &w->module),
-      HIDET_OK);
-  assert_int_equal(hidet_model_create(w->module, "main", &w->model), HIDET_OK);
-  assert_int_equal(hidet_session_create(w->model, w->device, &w->session),
-                   HIDET_OK);
-}
-
-static void end(world_t *w) {
-  hidet_session_destroy(w->session);
-  hidet_model_destroy(w->model);
-  hidet_module_destroy(w->module);
-  hidet_device_close(w->device);
-  hidet_context_destroy(w->context);
+  world_open(w, "sim");
+  world_load(w, text);
 }
 
 static hidet_status_t run(world_t *w) {
@@ -104,7 +82,7 @@ static void all_is_seen(void **state) {
   hidet_context_watch(w.context, NULL, NULL);
   assert_int_equal(hidet_session_run(w.session, wrong, 2, out, 2), HIDET_USAGE);
   assert_int_equal(seen.messages, 1);
-  end(&w);
+  world_end(&w);
 }
 
 // A model's file is read, and then made a model of: what was said of the file
@@ -151,7 +129,7 @@ static void compiling_is_cancelled(void **state) {
   seen.done = 0;
   hidet_context_cancel(w.context, 0);
   assert_int_equal(run(&w), HIDET_OK);
-  end(&w);
+  world_end(&w);
 }
 
 static atomic_bool goes_on;
@@ -194,7 +172,7 @@ static void a_run_is_cancelled(void **state) {
   hidet_program_destroy(program);
   hidet_tensor_destroy(tensor);
   hidet_module_destroy(module);
-  end(&w);
+  world_end(&w);
 }
 
 static void *cancel_shortly(void *context) {
@@ -250,7 +228,7 @@ static void a_short_cancel_is_told(void **state) {
   hidet_program_destroy(program);
   hidet_tensor_destroy(tensor);
   hidet_module_destroy(module);
-  end(&w);
+  world_end(&w);
 }
 
 // Wherever a call was stopped, also where it read the library: the next one on
@@ -267,7 +245,7 @@ static void what_was_stopped_can_be_done_again(void **state) {
     hidet_context_limit(w.context, 0, 0);
     if (run(&w) != HIDET_OK)
       fail_msg("%zu bytes: %s", bytes, hidet_messages());
-    end(&w);
+    world_end(&w);
   }
 }
 
