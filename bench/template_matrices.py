@@ -295,7 +295,7 @@ def draw_scaled(rng, case, template, many):
     y = x @ (w.T if rows else w) * inverse[:, None]
     result = "f32" if wide else kind
     bound = {"f32": 1e-3 if kind == "f16" else 1e-2, "f16": 3e-3, "bf16": 3e-2}[result]
-    after = str(rng.choice(["none", "relu", "pairs"]))
+    after = str(rng.choice(["none", "relu", "pairs", "across"]))
     if n % 2 and after == "pairs":
         after = "none"
     xt, st, wt = (case.input("x", x, kind), case.input("squares", squares, "f32"),
@@ -318,6 +318,8 @@ def draw_scaled(rng, case, template, many):
         bound *= 2
     elif after == "relu":
         end, y = case.node(result, y.shape, "relu(%s)" % p), numpy.maximum(y, 0)
+    elif after == "across":
+        end, y = case.node(result, [n, m], "transpose(%s) { order = [1, 0] }" % p), y.T
     else:
         end = case.node(result, y.shape, "copy(%s)" % p)
     case.expect(end, y, bound, 0)

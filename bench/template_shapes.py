@@ -37,7 +37,8 @@ TEMPLATES = pathlib.Path(__file__).resolve().parent.parent / "lib/Schedule/templ
 DRAW = {**template_cases.DRAW, **template_matrices.DRAW,
         "window": template_windows.draw_each}
 CHUNK = 6  # Cases of a graph; of attentions and grouped ones, of one candidate.
-BULK = ("product_wgmma", "product_windows", "attention_tma")  # Stored by the TMA.
+BULK = ("product_wgmma", "product_windows", "product_scaled",
+        "attention_tma")  # Stored by the TMA.
 # What would be chosen for the products of few rows to a matrix.
 UNGROUPED = ("product_rows", "product_few", "product_mma", "product_wgmma",
              "product_narrow", "rows_registers", "rows_again", "rows_shared",
