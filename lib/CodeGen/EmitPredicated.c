@@ -9,8 +9,10 @@
 // in place of two or three for each. The load is a pure function where what the
 // tensor holds does not change, and where the predicate is false nothing is
 // read. Of what may change (the launch before may write it until this one has
-// waited) those of several bytes are such loads, too, but stay in their place:
-// LLVM takes vectors of bytes that come from several blocks through memory.
+// waited) it is one, too, but stays in its place. As a branch it would come to
+// registers of its own, that are moved under the same predicate: ptxas has seven
+// of these, so that every load would be waited for before a few others are asked
+// for.
 #include "CodeGen/EmitAccess.h"
 
 #include <stdio.h>
@@ -79,8 +81,7 @@ bool hd_emit_is_predicable_load(hd_emit_t *e, const hd_expr_t *load,
       !is_global(load->u.var) || !is_plain(load->type))
     return false;
   const hd_binding_t *binding = hd_emit_find(e, load->u.var);
-  return binding && (binding->invariant || is_bytes(load->type)) &&
-         is_harmless(load->operands[0], &nodes) &&
+  return binding && is_harmless(load->operands[0], &nodes) &&
          is_harmless(otherwise, &nodes);
 }
 
@@ -125,9 +126,11 @@ LLVMValueRef hd_emit_predicated_load(hd_emit_t *e, LLVMValueRef condition,
   }
   for (unsigned i = 0; i < count; i++)
     used += (size_t)snprintf(constraints + used, MAX_TEXT - used, "%u,", i);
-  snprintf(constraints + used, MAX_TEXT - used, "b,l");
-  // Operands: results, what they are tied to, the predicate, the address.
+  // What changes is read where the text says.
   bool is_pure = hd_emit_find(e, load->u.var)->invariant;
+  snprintf(constraints + used, MAX_TEXT - used, "b,l%s",
+           is_pure ? "" : ",~{memory}");
+  // Operands: results, what they are tied to, the predicate, the address.
   int n = snprintf(code, MAX_TEXT, "@$%u ld.global%s", 2 * count,
                    is_pure ? ".nc" : "");
   n += list(code + n, MAX_TEXT - (size_t)n, type, 0);
