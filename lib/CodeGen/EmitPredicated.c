@@ -10,9 +10,9 @@
 // tensor holds does not change, and where the predicate is false nothing is
 // read. Of what may change (the launch before may write it until this one has
 // waited) it is one, too, but stays in its place. As a branch it would come to
-// registers of its own, that are moved under the same predicate: ptxas has seven
-// of these, so that every load would be waited for before a few others are asked
-// for.
+// registers of its own, that are moved under the same predicate: ptxas has
+// seven of these, so that every load would be waited for before a few others
+// are asked for.
 #include "CodeGen/EmitAccess.h"
 
 #include <stdio.h>
