@@ -279,27 +279,19 @@ static void report(hd_run_t *run) {
 
 static void body(void *argument) {
   hd_run_t *run = argument;
-  if (!hd_run_check_bench(run) || !hd_run_check_tune(run) ||
-      !settle_target(run) || hd_run_copy_measurements(run))
+  if (!hd_run_check_modes(run) || !hd_run_check_bench(run) ||
+      !hd_run_check_tune(run) || !settle_target(run) ||
+      hd_run_copy_measurements(run))
     return;
   if (hd_run_given(run, RUN_TUNE_WORKER)) {
     if (open_device(run))
       hd_run_work(run);
     return;
   }
-  if (!import_module(run))
+  if (!import_module(run) || !hd_run_check_entry(run))
     return;
   if (hd_run_given(run, RUN_CHECK)) {
-    if (run->graph)
-      hd_run_check(run);
-    else
-      fail(run, "--check is for models");
-    return;
-  }
-  if (!run->graph &&
-      (hd_run_given(run, RUN_PRECISION) || hd_run_given(run, RUN_COMPARE) ||
-       hd_run_given(run, RUN_BISECT))) {
-    fail(run, "--precision, --compare and --bisect are for models");
+    hd_run_check(run);
     return;
   }
   if (!open_device(run))

@@ -354,9 +354,11 @@ hd_model_options_t hd_run_session_options(const hd_run_t *run) {
 }
 
 // --compare and --bisect, in the place of a plain run.
+// A file's code has no steps: it is made anew of the graph.
 static bool examine(hd_run_t *run) {
   hd_host_tensor_t *inputs = hd_run_model_inputs(run);
-  return (!hd_option_given(&run->options, RUN_COMPARE) ||
+  return hd_artifact_leave(run->module) &&
+         (!hd_option_given(&run->options, RUN_COMPARE) ||
           hd_run_compare(run, inputs)) &&
          (!hd_option_given(&run->options, RUN_BISECT) ||
           hd_run_bisect(run, inputs));
@@ -383,9 +385,12 @@ static bool save(hd_run_t *run) {
   return s.ok;
 }
 
-// By its name a file is read again; nor is a model's own file written over.
-static bool names_saved(hd_run_t *run) {
+// By its name a file is read again; and there is code of a device alone.
+static bool can_save(hd_run_t *run) {
   const char *path = hd_option_text(&run->options, RUN_SAVE, ".hidet");
+  if (hd_run_given(run, RUN_SAVE) && !run->device)
+    return hd_error(&run->process.context.diags, (hd_loc_t){0}, HD_E0815,
+                    run->entry->name, "ref makes no code");
   return hd_has_suffix(path, ".hidet") ||
          hd_error(&run->process.context.diags, (hd_loc_t){0}, HD_E1003,
                   hd_arena_printf(&run->arena,
@@ -426,7 +431,7 @@ bool hd_run_model(hd_run_t *run) {
   if (hd_option_given(&run->options, RUN_COMPARE) ||
       hd_option_given(&run->options, RUN_BISECT))
     return hd_run_bind(run) && hd_run_make_inputs(run) && examine(run);
-  if (!names_saved(run) || !hd_run_buckets(run, &options) ||
+  if (!can_save(run) || !hd_run_buckets(run, &options) ||
       !hd_run_inouts(run, &options))
     return false;
   run->session =

@@ -111,6 +111,10 @@ static inline bool hd_run_is_output(const hd_run_tensor_t *tensor) {
   return tensor->param && tensor->param->direction != HD_DIR_IN;
 }
 
+// RunModes.c: refuses, before anything is read, options that do nothing beside
+// others; then, by the entry, those that are for models.
+bool hd_run_check_modes(hd_run_t *run);
+bool hd_run_check_entry(hd_run_t *run);
 // Reads --input, --shape, --output and --expected; binds every size. Every
 // fault of the command line is reported.
 bool hd_run_bind(hd_run_t *run);

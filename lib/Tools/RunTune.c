@@ -175,11 +175,10 @@ bool hd_run_make_tuner(hd_run_t *run, const char *cache_dir) {
   options.database = database_path(run, cache_dir, options.most > 0);
   bool looks = hd_run_given(run, RUN_SANITIZE) ||
                hd_run_given(run, RUN_BISECT) || hd_run_given(run, RUN_COMPARE);
-  if (options.most && (looks || !run->graph))
-    return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--tune",
-                    looks ? "measures, which --sanitize, --bisect and "
-                            "--compare do not"
-                          : "is for models");
+  if (options.most && looks)
+    return hd_error(
+        hd_run_diags(run), nowhere, HD_E1002, "--tune",
+        "measures, which --sanitize, --bisect and --compare do not");
   bool knows = options.database && access(options.database, F_OK) == 0;
   if (!run->graph || looks || (!options.most && !knows))
     return true;
