@@ -259,20 +259,37 @@ static const hd_term_t *times(hd_attention_finder_t *f,
   return divisor ? hd_flat_operate(f->arena, HD_EXPR_MUL, divisor, by) : by;
 }
 
-// x != x ? 0 : x, whose x is put into *of.
-static bool masks_nan(const hd_term_t *term, const hd_term_t **of) {
+// c ? 0 : x, whose x is put into *of. Returns c, or NULL.
+static const hd_term_t *zero_where(const hd_term_t *term,
+                                   const hd_term_t **of) {
   if (term->kind != HD_TERM_SELECT)
-    return false;
+    return NULL;
   const hd_term_t *c = term->operands[0], *zero = term->operands[1];
   while (c->kind == HD_TERM_CAST)
     c = c->operands[0];
   *of = term->operands[2];
-  return hd_flat_is_operator(c, HD_EXPR_NE) &&
+  bool is_zero = zero->kind == HD_TERM_CONST &&
+                 hd_type_is_float(hd_type(zero->type.scalar)) &&
+                 zero->u.f == 0;
+  return is_zero ? c : NULL;
+}
+
+// x != x ? 0 : x
+static bool masks_nan(const hd_term_t *term, const hd_term_t **of) {
+  const hd_term_t *c = zero_where(term, of);
+  return c && hd_flat_is_operator(c, HD_EXPR_NE) &&
          hd_term_equal(c->operands[0], c->operands[1]) &&
          hd_term_equal(hd_attention_unrounded(c->operands[0]),
-                       hd_attention_unrounded(*of)) &&
-         zero->kind == HD_TERM_CONST &&
-         hd_type_is_float(hd_type(zero->type.scalar)) && zero->u.f == 0;
+                       hd_attention_unrounded(*of));
+}
+
+// top == -inf ? 0 : x
+static bool masks_empty(const hd_attention_finder_t *f, const hd_term_t *term,
+                        const hd_term_t **of) {
+  const hd_term_t *c = zero_where(term, of);
+  return c && hd_flat_is_operator(c, HD_EXPR_EQ) &&
+         is_cell(c->operands[0], f->rows[0].cell) &&
+         hd_attention_is_lowest(hd_attention_unrounded(c->operands[1]));
 }
 
 static bool has_total(const hd_attention_finder_t *f, const hd_term_t *term) {
@@ -300,6 +317,10 @@ static bool find_divisor(hd_attention_finder_t *f, const hd_term_t *term,
     f->masks_nan = true;
     *divisor = times(f, *divisor, inner);
     return true;
+  }
+  if (masks_empty(f, term, &of)) {
+    f->masks_empty = true;
+    return find_divisor(f, of, divisor);
   }
   bool divides = hd_flat_is_operator(term, HD_EXPR_DIV);
   if (!divides && !hd_flat_is_operator(term, HD_EXPR_MUL))
@@ -341,14 +362,24 @@ static const hd_term_t *put_weight(hd_attention_finder_t *f,
   return changed && !f->why ? hd_flat_rebuild(f->arena, term, operands) : term;
 }
 
-// What is left where a row's sum is NaN: no weight is. A row that has NaN, +inf
-// or nothing but -inf has NaN for its sum.
+// What is left where a row's sum is NaN, or its top -inf: no weight is. A row
+// that has NaN, +inf or nothing but -inf has NaN for its sum.
 static const hd_term_t *masked_divisor(hd_attention_finder_t *f,
                                        const hd_term_t *divisor) {
   const hd_term_t *total = bound(f->arena, f->rows[1].cell);
-  return hd_flat_select(f->arena,
-                        hd_flat_operate(f->arena, HD_EXPR_NE, total, total),
-                        hd_flat_float(f->arena, HD_F32, INFINITY), divisor);
+  const hd_term_t *top = bound(f->arena, f->rows[0].cell);
+  const hd_term_t *infinite = hd_flat_float(f->arena, HD_F32, INFINITY);
+  if (f->masks_nan)
+    divisor = hd_flat_select(
+        f->arena, hd_flat_operate(f->arena, HD_EXPR_NE, total, total), infinite,
+        divisor);
+  if (f->masks_empty)
+    divisor = hd_flat_select(
+        f->arena,
+        hd_flat_operate(f->arena, HD_EXPR_EQ, top,
+                        hd_flat_float(f->arena, HD_F32, -INFINITY)),
+        infinite, divisor);
+  return divisor;
 }
 
 const char *hd_attention_running(hd_attention_finder_t *f,
@@ -373,7 +404,7 @@ const char *hd_attention_running(hd_attention_finder_t *f,
     divisor = hd_flat_float(f->arena, HD_F32, 1);
   form->term =
       hd_attention_wide(f->arena, hd_attention_unrounded(f->rows[0].body));
-  form->divisor = f->masks_nan ? masked_divisor(f, divisor) : divisor;
+  form->divisor = masked_divisor(f, divisor);
   form->score = f->score;
   form->top = f->rows[0].cell;
   form->total = f->rows[1].cell;

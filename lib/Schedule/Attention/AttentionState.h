@@ -27,6 +27,7 @@ typedef struct hd_attention_finder {
   unsigned num_rows;
   unsigned num_terms;
   bool masks_nan;          // Rows with NaN are 0.
+  bool masks_empty;        // Rows that are -inf throughout are 0.
   const hd_term_t *weight; // That something is made of; NULL: none was met.
   const char *why;
 } hd_attention_finder_t;

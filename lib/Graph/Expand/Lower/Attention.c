@@ -77,6 +77,24 @@ static const hd_value_t *with_int(hd_lowering_t *l, const char *task,
   return hd_lower_task(l, task, &x, 1, &list, NULL);
 }
 
+// A bound of the keys that a query sees, by its place.
+static const hd_value_t *mask_beside(hd_lowering_t *l, const hd_value_t *x,
+                                     const hd_attention_t *a, bool left) {
+  const hd_value_t *inputs[] = {x, a->length};
+  hd_attributes_t list = {0};
+  if (left) {
+    hd_attributes_int(l, &list, "left", a->left);
+    if (!a->at_end)
+      hd_attributes_int(l, &list, "past", a->past);
+    return hd_lower_task(l, a->at_end ? "mask_left_end" : "mask_left", inputs,
+                         a->at_end ? 2 : 1, &list, NULL);
+  }
+  if (!a->at_end)
+    return with_int(l, "mask_causal", x, "past", a->past + a->right);
+  hd_attributes_int(l, &list, "right", a->right);
+  return hd_lower_task(l, "mask_causal_end", inputs, 2, &list, NULL);
+}
+
 static const hd_value_t *mask_scores(hd_lowering_t *l, const hd_value_t *x,
                                      const hd_attention_t *a) {
   const hd_value_t *inputs[] = {x, a->mask};
@@ -86,13 +104,21 @@ static const hd_value_t *mask_scores(hd_lowering_t *l, const hd_value_t *x,
     x = hd_lower_task(l,
                       a->mask->type == HD_BOOL ? "mask_scores" : "bias_scores",
                       inputs, 2, NULL, NULL);
-  if (x && a->causal)
-    x = with_int(l, "mask_causal", x, "past", a->past);
-  if (x && a->length) {
+  if (x && a->has_left)
+    x = mask_beside(l, x, a, true);
+  if (x && a->has_right)
+    x = mask_beside(l, x, a, false);
+  // Who sees no key behind the last one needs no other bound.
+  if (x && a->length && !(a->at_end && a->has_right && a->right == 0)) {
     const hd_value_t *pair[] = {x, a->length};
     x = hd_lower_task(l, "mask_length", pair, 2, NULL, NULL);
   }
   return x;
+}
+
+// Who sees all that was before sees the first key.
+static bool may_see_none(const hd_attention_t *a) {
+  return a->mask || a->length || a->has_left;
 }
 
 // Queries alone are scaled: they are fewer, and kernels copy keys as they lie.
@@ -145,7 +171,10 @@ const hd_value_t *hd_lower_attention(hd_lowering_t *l,
   if (x && a->precision != HD_VOID)
     x = hd_lower_cast(l, x, a->precision);
   x = x ? modify(l, a->score_graph, x) : NULL;
-  x = x ? with_int(l, "softmax", x, "s", 3) : NULL;
+  if (x)
+    x = may_see_none(a)
+            ? hd_lower_task(l, "softmax_counted", &x, 1, NULL, NULL)
+            : with_int(l, "softmax", x, "s", 3);
   x = x ? modify(l, a->weight_graph, x) : NULL;
   x = stages[3] = x ? hd_lower_cast(l, x, a->value->type) : NULL;
   if (!x)
@@ -175,13 +204,24 @@ static bool read_precision(hd_lowering_t *l, hd_scalar_t *type) {
   return hd_lower_unsupported(l, "softmax_precision %lld", (long long)number);
 }
 
+// is_causal is a right side of 0; of both the narrower one holds. Lengths without
+// a past are those of a cache that the queries' own keys are in already.
+static void read_window(hd_lowering_t *l, hd_attention_t *a) {
+  a->left = hd_lower_int(l, "left_window_size", -1);
+  a->right = hd_lower_int(l, "right_window_size", -1);
+  if (hd_lower_int(l, "is_causal", 0) != 0)
+    a->right = 0;
+  a->has_left = a->left >= 0;
+  a->has_right = a->right >= 0;
+  a->at_end = a->length && !hd_lower_input(l, 4);
+}
+
 bool hd_onnx_attention(hd_lowering_t *l) {
   hd_attention_t a = {.query = hd_lower_input(l, 0),
                       .key = hd_lower_input(l, 1),
                       .value = hd_lower_input(l, 2),
                       .mask = hd_lower_input(l, 3),
                       .length = hd_lower_input(l, 6),
-                      .causal = hd_lower_int(l, "is_causal", 0) != 0,
                       .softcap = hd_lower_float(l, "softcap", 0)};
   const hd_value_t *past_key = hd_lower_input(l, 4), *stage = NULL;
   bool flat = a.query->rank == 3;
@@ -189,6 +229,7 @@ bool hd_onnx_attention(hd_lowering_t *l) {
   if (a.stage_number < 0 || a.stage_number > 3)
     return hd_lower_invalid(l, "qk_matmul_output_mode is %lld",
                             (long long)a.stage_number);
+  read_window(l, &a);
   if (!read_precision(l, &a.precision))
     return false;
   if (flat) {

@@ -4,14 +4,19 @@
 
 #include "Graph/Expand/Lower/Lower.h"
 
-// softmax(mask(softcap(query * key' * scale))) * value, by heads.
+// softmax(mask(softcap(query * key' * scale))) * value, by heads. A query that
+// sees no key has the result 0.
 typedef struct hd_attention {
   const hd_value_t *query;       // [b, heads, m, d]
   const hd_value_t *key, *value; // [b, groups, n, d]; each for some heads.
   const hd_value_t *mask;   // bool, or what is added; broadcast. NULL: none.
   const hd_value_t *length; // Of the keys, one for each of the batch, or NULL.
-  bool causal;
-  int64_t past; // Keys before the first query's, where causal.
+  // A query's place is that of one key; it sees so many keys before and behind
+  // it.
+  bool has_left, has_right;
+  int64_t left, right;
+  int64_t past; // Keys before the first query's place.
+  bool at_end;  // The last query's place is the last key of `length`, instead.
   double scale;
   double softcap;        // 0: none.
   hd_scalar_t precision; // Of the softmax; HD_VOID: as it comes.

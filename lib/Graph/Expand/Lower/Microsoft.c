@@ -116,11 +116,16 @@ bool hd_onnx_ms_rotary_embedding(hd_lowering_t *l) {
   return hd_lower_output(l, 0, y);
 }
 
+// What is added to scores of keys that do not count.
+static double filter_value(hd_lowering_t *l) {
+  return hd_lower_float(l, "mask_filter_value", -10000);
+}
+
 // A mask of ones and zeros over the keys, as what is added to scores.
 static const hd_value_t *mask_bias(hd_lowering_t *l, const hd_value_t *mask,
                                    hd_scalar_t type) {
   int64_t shape[] = {hd_lower_size(mask, 0), 1, 1, hd_lower_size(mask, 1)};
-  double filter = hd_lower_float(l, "mask_filter_value", -10000);
+  double filter = filter_value(l);
   const hd_value_t *inputs[] = {hd_lower_convert(l, mask, HD_BOOL),
                                 hd_lower_scalar(l, type, 0),
                                 hd_lower_scalar(l, type, filter)};
@@ -130,12 +135,29 @@ static const hd_value_t *mask_bias(hd_lowering_t *l, const hd_value_t *mask,
   return mask ? hd_lower_reshape(l, mask, shape, 4) : NULL;
 }
 
+// How many keys count, where the others' weights are 0 then. Where none does, the
+// same is added to the scores of all, and all do.
+static const hd_value_t *key_counts(hd_lowering_t *l, const hd_value_t *length,
+                                    int64_t keys) {
+  const hd_value_t *one = hd_lower_scalar(l, length->type, 1);
+  const hd_value_t *all = hd_lower_scalar(l, length->type, (double)keys);
+  const hd_value_t *less[] = {length, one};
+  const hd_value_t *none =
+      one && all ? hd_lower_task(l, "less", less, 2, NULL, NULL) : NULL;
+  const hd_value_t *inputs[] = {none, all, length};
+  return none ? hd_lower_task(l, "where", inputs, 3, NULL, NULL) : NULL;
+}
+
 // Of keys: how many there are, or which; and what else is added to scores.
 static bool read_masks(hd_lowering_t *l, hd_attention_t *a,
                        const hd_value_t *mask, const hd_value_t *bias) {
   int64_t batch = hd_lower_size(a->query, 0);
   if (mask && mask->rank == 1 && hd_lower_size(mask, 0) == batch) {
-    a->length = mask;
+    if (filter_value(l) > -1000)
+      return hd_lower_unsupported(l, "mask_filter_value %g with lengths",
+                                  filter_value(l));
+    if (!(a->length = key_counts(l, mask, hd_lower_size(a->key, 2))))
+      return false;
   } else if (mask && mask->rank == 2 && hd_lower_size(mask, 0) == batch &&
              hd_lower_size(mask, 1) == hd_lower_size(a->key, 2)) {
     if (!(a->mask = mask_bias(l, mask, a->query->type)))
@@ -155,7 +177,7 @@ static bool attend(hd_lowering_t *l, hd_attention_t *a) {
   int64_t head = hd_lower_size(a->query, 3);
   double scale = hd_lower_float(l, "scale", 0);
   a->scale = scale != 0 ? scale : 1 / sqrt((double)(head ? head : 1));
-  a->causal = hd_lower_int(l, "unidirectional", 0) != 0;
+  a->has_right = hd_lower_int(l, "unidirectional", 0) != 0;
   if (a->scale < 0)
     return hd_lower_unsupported(l, "a scale below 0");
   const hd_value_t *y = hd_lower_attention(l, a);

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which keys a query of ONNX's Attention sees, of drawn masks, windows and
+lengths, against NumPy: a query i stands at the key i + offset, where offset is
+what was before, or with lengths and no past what is behind the queries' own
+keys; of all that say which keys it sees the narrowest holds; one that sees none
+is 0, and one of whose scores is NaN is not. And com.microsoft's, where what is
+added to keys that do not count is finite: where none does, all do.
+
+usage: attention.py FOLDER COUNT SEED [hidet-run's options...]
+"""
+import pathlib
+import subprocess
+import sys
+
+import numpy
+
+folder, count, seed = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+rng = numpy.random.default_rng(seed)
+NAMES = {"float32": "f32", "float16": "f16", "bool": "bool", "int64": "i64",
+         "int32": "i32"}
+
+
+def some(*choices):
+    return choices[int(rng.integers(len(choices)))]
+
+
+def attend(q, k, v, bias, scale):
+    scores = q @ k.swapaxes(-1, -2) * scale + bias
+    top = scores.max(-1, keepdims=True)
+    weights = numpy.exp(scores - numpy.where(top == -numpy.inf, 0, top))
+    total = weights.sum(-1, keepdims=True)
+    return weights / numpy.where(top == -numpy.inf, 1, total) @ v
+
+
+def run(number, text, inputs, expected, tolerance):
+    given = ", ".join("%s: %s%s" % (n, NAMES[str(x.dtype)], list(x.shape))
+                      for n, x in inputs.items())
+    (folder / "a.hir").write_text("graph main(%s) -> y {\n  %s\n}\n" % (given, text))
+    numpy.save(folder / "y.npy", expected)
+    command = ["hidet-run", str(folder / "a.hir"), "-q", "--rtol=%g" % tolerance,
+               "--atol=%g" % tolerance, "--expected=y=@%s" % (folder / "y.npy"),
+               *sys.argv[4:]]
+    for name, value in inputs.items():
+        numpy.save(folder / (name + ".npy"), value)
+        command.append("--input=%s=@%s" % (name, folder / (name + ".npy")))
+    ran = subprocess.run(command, text=True, capture_output=True)
+    if ran.returncode != 0:
+        print((folder / "a.hir").read_text(), ran.stdout, ran.stderr)
+        sys.exit("case %d of seed %d" % (number, seed))
+
+
+def standard(number):
+    kind, (h, g) = some("float32", "float16"), some((2, 2), (4, 2))
+    b, m, n, d, past = 2, some(1, 3, 5, 17), some(1, 6, 33), some(4, 16), some(0, 0, 2)
+    total = n + past
+    q = rng.standard_normal((b, h, m, d)).astype(kind)
+    k = rng.standard_normal((b, g, total, d)).astype(kind)
+    v = rng.standard_normal((b, g, total, d)).astype(kind)
+    inputs = {"q": q, "k": k[:, :, past:], "v": v[:, :, past:]}
+    operands = ["q", "k", "v", "_", "_", "_", "_"]
+    bias = numpy.zeros((b, h, m, total))
+    has_mask, has_length = some(0, 1, 2), not past and bool(rng.integers(2))
+    if has_mask:
+        sees = rng.random((b, 1, m, total)) < 0.6
+        sees[0, :, 0] = False
+        bias = numpy.where(sees, bias, -numpy.inf)
+        inputs["mask"] = sees if has_mask == 1 else numpy.where(sees, 0, -numpy.inf).astype(kind)
+        operands[3] = "mask"
+    if past:
+        inputs.update(pk=k[:, :, :past], pv=v[:, :, :past])
+        operands[4:6] = ["pk", "pv"]
+    if has_length:
+        inputs["length"] = rng.integers(0, total + 1, b)
+        operands[6] = "length"
+    offset = (inputs["length"] - m if has_length else numpy.full(b, past))[:, None, None]
+    at = numpy.arange(total) - numpy.arange(m)[:, None] - offset
+    version, causal = some(24, 25), int(rng.integers(2))
+    left, right = some(-1, 0, 2), -1 if causal else some(-1, 0, 2)
+    if version == 24:
+        left = right = -1
+    hidden = ((at > 0) & bool(causal)) | ((at > right) & (right >= 0)) | ((-at > left) & (left >= 0))
+    if has_length:
+        hidden |= (numpy.arange(total) >= inputs["length"][:, None])[:, None]
+    bias = numpy.where(hidden[:, None], -numpy.inf, bias)
+    if some(0, 0, 1) and kind == "float32" and not has_mask and not has_length and left < 0:
+        q[1, 0, 0, 0] = numpy.nan  # No mask makes a number of it.
+    wide = [x.astype("float64") for x in (q, k, v)]
+    wide[1:] = [numpy.repeat(x, h // g, 1) for x in wide[1:]]
+    y = attend(*wide, bias, 1 / numpy.sqrt(d)).astype(kind)
+    while operands[-1] == "_":
+        operands.pop()
+    windows = ", left_window_size = %d, right_window_size = %d" % (left, right)
+    run(number, "y, pk1, pv1 = onnx%d.Attention(%s) { is_causal = %d%s }" % (
+        version, ", ".join(operands), causal, windows if version == 25 else ""),
+        inputs, y, 1e-5 if kind == "float32" else 5e-3)
+
+
+def microsoft(number):
+    b, m, h, d = 2, some(1, 4), 2, 8
+    x = {n: rng.standard_normal((b, m, h * d)).astype("float32") for n in "qkv"}
+    length, causal = rng.integers(-1, m + 1, b).astype("int32"), int(rng.integers(2))
+    counts = numpy.where(length < 1, m, length)[:, None, None, None]
+    hidden = numpy.arange(m) >= counts
+    if causal:
+        hidden = hidden | (numpy.arange(m) > numpy.arange(m)[:, None])
+    q, k, v = (x[n].astype("float64").reshape(b, m, h, d).swapaxes(1, 2) for n in "qkv")
+    y = attend(q, k, v, numpy.where(hidden, -numpy.inf, 0), 1 / numpy.sqrt(d))
+    run(number, "y = microsoft1.MultiHeadAttention(q, k, v, _, length) { num_heads = 2, "
+        "unidirectional = %d }" % causal, {**x, "length": length},
+        y.swapaxes(1, 2).reshape(b, m, h * d).astype("float32"), 1e-5)
+
+
+for number in range(count):
+    (microsoft if number % 4 == 3 else standard)(number)
+print(count, "cases")
