@@ -12,6 +12,7 @@
 #include "Graph/Expand/Expander.h"
 #include "Graph/Expand/LoweringLoop.h"
 #include "Graph/Loops.h"
+#include "Support/Suggest.h"
 
 #include <string.h>
 
@@ -62,12 +63,48 @@ static bool check_inputs(hd_lowering_t *l) {
   return true;
 }
 
+// Whether one of names is the attribute's, or it is nobody's business: as ONNX
+// has it, __NAME__ is left by a tool for itself.
+static bool is_known(const char *name, const char *names,
+                     hd_suggestion_t *near, hd_arena_t *arena) {
+  size_t length = strlen(name);
+  if (length > 4 && strncmp(name, "__", 2) == 0 &&
+      strcmp(name + length - 2, "__") == 0)
+    return true;
+  for (; *names; names += strspn(names, " ")) {
+    size_t size = strcspn(names, " ");
+    if (size == length && strncmp(name, names, size) == 0)
+      return true;
+    hd_suggestion_add(near, hd_arena_strndup(arena, names, size));
+    names += size;
+  }
+  return false;
+}
+
+// What the operator does not have would do nothing.
+static bool check_attributes(hd_lowering_t *l) {
+  const hd_node_t *node = l->node;
+  const char *names =
+      hd_operator_attributes(node->domain, node->op, node->version);
+  for (uint32_t i = 0; i < node->num_attributes; i++) {
+    const char *name = node->attributes[i]->name;
+    hd_suggestion_t near = {.wanted = name};
+    char text[100];
+    if (!is_known(name, names, &near, hd_lower_arena(l)))
+      return hd_lower_invalid(
+          l, "version %d of the operator has no attribute '%s'%s",
+          node->version, name,
+          hd_suggestion_text(&near, "", text, sizeof(text)));
+  }
+  return true;
+}
+
 bool hd_lowering_run(hd_lowering_t *l) {
   const hd_node_t *node = l->node;
   l->row = hd_operator_find(node->domain, node->op, node->version);
   if (!l->row)
     return hd_lower_unsupported(l, "the operator is not supported");
-  bool ok = check_inputs(l) && l->row->lower(l) && !l->broken;
+  bool ok = check_inputs(l) && check_attributes(l) && l->row->lower(l) && !l->broken;
   for (uint32_t i = 0; ok && i < node->num_outputs; i++)
     if (node->outputs[i] && !l->outputs[i])
       return hd_lower_unsupported(l, "output %u is not supported", i);

@@ -172,6 +172,9 @@ typedef struct hd_operator_row {
 } hd_operator_row_t;
 const hd_operator_row_t *hd_operator_find(const char *domain, const char *op,
                                           int version);
+// The names of its attributes, each followed by a space or the end.
+const char *hd_operator_attributes(const char *domain, const char *op,
+                                   int version);
 // All of them, in the order of the table; NULL past the last.
 const hd_operator_row_t *hd_operator_row(size_t index);
 // Whether its inputs may be sequences and optionals; all others get tensors.

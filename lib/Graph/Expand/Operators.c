@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Finds the row of Operators.def for a node.
+// Finds the row of Operators.def for a node, and of Attributes.def.
 #include "Graph/Expand/Lower/Lower.h"
 
 #include <string.h>
@@ -47,4 +47,28 @@ const hd_operator_row_t *hd_operator_find(const char *domain, const char *op,
       found = row;
   }
   return found;
+}
+
+typedef struct {
+  const char *domain, *op;
+  int since;
+  const char *names;
+} attributes_t;
+
+static const attributes_t attributes[] = {
+#define HD_ONNX_ATTRIBUTES(domain, op, since, names) {domain, op, since, names},
+#include "Graph/ONNX/Attributes.def"
+#undef HD_ONNX_ATTRIBUTES
+};
+
+const char *hd_operator_attributes(const char *domain, const char *op,
+                                   int version) {
+  const attributes_t *found = NULL;
+  for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+    const attributes_t *row = &attributes[i];
+    if (row->since <= version && (!found || row->since > found->since) &&
+        strcmp(row->op, op) == 0 && strcmp(row->domain, domain) == 0)
+      found = row;
+  }
+  return found ? found->names : "";
 }
