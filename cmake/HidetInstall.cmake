@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Installs the library, the headers, the tools and the CMake package `Hidet`
-# (find_package(Hidet), Hidet::hidet).
+# Installs the library, the headers, the tools, the CMake package `Hidet`
+# (find_package(Hidet), Hidet::hidet), and hidet.pc for pkg-config.
 
 include(CMakePackageConfigHelpers)
 
@@ -25,6 +25,14 @@ write_basic_package_version_file(
 install(FILES "${PROJECT_BINARY_DIR}/HidetConfig.cmake"
               "${PROJECT_BINARY_DIR}/HidetConfigVersion.cmake"
         DESTINATION "${package_dir}")
+
+# By paths of its own place, so that it works wherever it is copied.
+set(pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH HIDET_PC_PREFIX "/${pc_dir}" "/")
+string(REGEX REPLACE "/+$" "" HIDET_PC_PREFIX "${HIDET_PC_PREFIX}")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/hidet.pc.in"
+  "${PROJECT_BINARY_DIR}/hidet.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/hidet.pc" DESTINATION "${pc_dir}")
 
 # What `pip install .` takes of it: a wheel has no links.
 install(PROGRAMS "$<TARGET_FILE:hidet>" DESTINATION hidet/lib

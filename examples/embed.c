@@ -3,6 +3,7 @@
 // A program that embeds the library: it loads a model, compiles it for what its
 // inputs say, runs it on tensors in a device's memory, and says how far it is.
 //
+//   export PKG_CONFIG_PATH=hidet/lib/pkgconfig     (where hidet/ was unpacked)
 //   cc -std=c17 embed.c $(pkg-config --cflags --libs hidet) -o embed
 //   ./embed model.onnx [auto|cuda|sim]
 //

@@ -31,3 +31,13 @@ if(NOT out MATCHES "input image: f32.*output [a-z]*: f32\\[1, 10\\], sum ")
   message(FATAL_ERROR "examples/embed.c printed\n${out}")
 endif()
 run("${work}/prefix/bin/hidet-opt" --version)
+
+# As its head says.
+find_program(pkg_config pkg-config)
+if(pkg_config AND NOT SANITIZE)
+  run("${CMAKE_COMMAND}" -E env
+      "PKG_CONFIG_PATH=${work}/prefix/lib/pkgconfig" CC=${C_COMPILER}
+      sh -euc "$CC -std=c17 $0 $(pkg-config --cflags --libs hidet) -o $1"
+      "${examples}/embed.c" "${work}/embed/by_pkg_config")
+  run("${work}/embed/by_pkg_config" "${model}" sim)
+endif()
