@@ -134,12 +134,13 @@ static bool next(taker_t *t) {
 }
 
 // The digits of an axis of so many places, from the right; the taken ones are
-// put in their order.
+// put in their order. Where there are none at all, nothing says which were
+// whose.
 static bool take_axis(taker_t *t, int64_t want, hd_digits_t *axis) {
   hd_extent_t taken[64];
   unsigned count = 0;
   while (want > 1) {
-    if (count == 64 || !next(t))
+    if (count == 64 || !next(t) || t->now.bound == 0)
       return false;
     if (want % t->now.bound == 0) {
       want /= t->now.bound;
