@@ -48,11 +48,10 @@ bool hd_run_check_modes(hd_run_t *run) {
     const mode_t *m = &modes[i];
     for (int k = 0; hd_run_given(run, m->mode) && m->idle[k]; k++)
       if (hd_run_given(run, m->idle[k]))
-        ok = refuse(run, m->idle[k],
-                    hd_arena_printf(&run->arena,
-                                    "does nothing beside --%s, which %s",
-                                    run->command.options[m->mode].name,
-                                    m->does));
+        ok = refuse(
+            run, m->idle[k],
+            hd_arena_printf(&run->arena, "does nothing beside --%s, which %s",
+                            run->command.options[m->mode].name, m->does));
   }
   return ok;
 }

@@ -65,8 +65,8 @@ static bool check_inputs(hd_lowering_t *l) {
 
 // Whether one of names is the attribute's, or it is nobody's business: as ONNX
 // has it, __NAME__ is left by a tool for itself.
-static bool is_known(const char *name, const char *names,
-                     hd_suggestion_t *near, hd_arena_t *arena) {
+static bool is_known(const char *name, const char *names, hd_suggestion_t *near,
+                     hd_arena_t *arena) {
   size_t length = strlen(name);
   if (length > 4 && strncmp(name, "__", 2) == 0 &&
       strcmp(name + length - 2, "__") == 0)
@@ -104,7 +104,8 @@ bool hd_lowering_run(hd_lowering_t *l) {
   l->row = hd_operator_find(node->domain, node->op, node->version);
   if (!l->row)
     return hd_lower_unsupported(l, "the operator is not supported");
-  bool ok = check_inputs(l) && check_attributes(l) && l->row->lower(l) && !l->broken;
+  bool ok =
+      check_inputs(l) && check_attributes(l) && l->row->lower(l) && !l->broken;
   for (uint32_t i = 0; ok && i < node->num_outputs; i++)
     if (node->outputs[i] && !l->outputs[i])
       return hd_lower_unsupported(l, "output %u is not supported", i);

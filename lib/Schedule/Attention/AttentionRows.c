@@ -269,8 +269,7 @@ static const hd_term_t *zero_where(const hd_term_t *term,
     c = c->operands[0];
   *of = term->operands[2];
   bool is_zero = zero->kind == HD_TERM_CONST &&
-                 hd_type_is_float(hd_type(zero->type.scalar)) &&
-                 zero->u.f == 0;
+                 hd_type_is_float(hd_type(zero->type.scalar)) && zero->u.f == 0;
   return is_zero ? c : NULL;
 }
 

@@ -172,9 +172,8 @@ const hd_value_t *hd_lower_attention(hd_lowering_t *l,
     x = hd_lower_cast(l, x, a->precision);
   x = x ? modify(l, a->score_graph, x) : NULL;
   if (x)
-    x = may_see_none(a)
-            ? hd_lower_task(l, "softmax_counted", &x, 1, NULL, NULL)
-            : with_int(l, "softmax", x, "s", 3);
+    x = may_see_none(a) ? hd_lower_task(l, "softmax_counted", &x, 1, NULL, NULL)
+                        : with_int(l, "softmax", x, "s", 3);
   x = x ? modify(l, a->weight_graph, x) : NULL;
   x = stages[3] = x ? hd_lower_cast(l, x, a->value->type) : NULL;
   if (!x)
@@ -204,8 +203,9 @@ static bool read_precision(hd_lowering_t *l, hd_scalar_t *type) {
   return hd_lower_unsupported(l, "softmax_precision %lld", (long long)number);
 }
 
-// is_causal is a right side of 0; of both the narrower one holds. Lengths without
-// a past are those of a cache that the queries' own keys are in already.
+// is_causal is a right side of 0; of both the narrower one holds. Lengths
+// without a past are those of a cache that the queries' own keys are in
+// already.
 static void read_window(hd_lowering_t *l, hd_attention_t *a) {
   a->left = hd_lower_int(l, "left_window_size", -1);
   a->right = hd_lower_int(l, "right_window_size", -1);

@@ -135,8 +135,8 @@ static const hd_value_t *mask_bias(hd_lowering_t *l, const hd_value_t *mask,
   return mask ? hd_lower_reshape(l, mask, shape, 4) : NULL;
 }
 
-// How many keys count, where the others' weights are 0 then. Where none does, the
-// same is added to the scores of all, and all do.
+// How many keys count, where the others' weights are 0 then. Where none does,
+// the same is added to the scores of all, and all do.
 static const hd_value_t *key_counts(hd_lowering_t *l, const hd_value_t *length,
                                     int64_t keys) {
   const hd_value_t *one = hd_lower_scalar(l, length->type, 1);
