@@ -14,6 +14,7 @@ types    f32 of 4096, and tf32, bf16, e4m3, i8 of 8192; f16 of 8192 by mma.sync,
 narrow   i4 weights with scales of groups of 128, 4096x14336, of 128 and 2,048
          rows, against our f16 product (the peer there), by hidet-run
 batched  96 products of f16, operands transposed in all four ways
+sweep    17 to 128 rows of f16 by matrices of 768 to 14336; only where it is named
 
 One line a case, at last the geometric mean and the worst of each kind. b lies as
 [n, k] where nothing is said. --part: every N-th case, from the K-th on.
@@ -21,7 +22,9 @@ One line a case, at last the geometric mean and the worst of each kind. b lies a
 All sides run in this process (measure.Compiled), on the same operands. --tune:
 first `hidet-run --tune=N` of one graph of all cases keeps what it measures in
 --tune-db; a case is measured by what is expected and by what is known there, so
-without what --tune exchanges afterwards in the whole of a model.
+without what --tune exchanges afterwards in the whole of a model. Behind a kind is
+said what it costs not to have measured, the regret: the time of the candidate that
+is expected to be the best over that of the best of those measured, both by --tune.
 """
 import argparse
 import concurrent.futures
@@ -44,6 +47,10 @@ PRIMES = ((127, 1009, 509), (1021, 1021, 1021), (2039, 4093, 1019), (4099, 4099,
           (131, 769, 3079), (1031, 257, 8209), (61, 2053, 1031))
 TORCH = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "i8": "int8",
          "i32": "int32", "f8e4m3": "float8_e4m3fn"}
+SWEPT = ((17, 24, 32, 40, 48, 56, 64, 65, 80, 96, 112, 128),  # Rows,
+         ((768, 768), (768, 3072), (2048, 2048), (4096, 4096), (14336, 4096),
+          (4096, 14336)))  # by columns and what is summed.
+REGRETTED = 1.1  # A regret that is named.
 FARTHEST = 0.01  # Results of e4m3 are kept to 14 bits on the way.
 
 
@@ -177,7 +184,8 @@ class Narrow(Case):
 
 class Bench:
     def __init__(self, options, folder):
-        self.options, self.folder, self.sides = options, pathlib.Path(folder), {}
+        self.options, self.folder = options, pathlib.Path(folder)
+        self.sides, self.candidates = {}, {}
         self.database = options.tune_db or str(self.folder / "tune.db")
 
     def run(self, text):
@@ -193,12 +201,27 @@ class Bench:
             some = [c for c in cases if (c.type == "tf32") == (precision == "tf32")]
             if not some:
                 continue
-            found += measure.tune(
+            new = measure.tune(
                 self.options.tools, self.options.tune, self.database, self.folder, texts(some),
                 ["--precision=" + precision,
                  *("--input=%s%d=zeros" % (x, i) for i in range(len(some)) for x in "xw")],
                 self.options.device)
+            found += new
+            groups = {group["group"]: group["candidates"] for group in new}
+            self.candidates.update(
+                (case, groups["matmul 'y%d'" % i]) for i, case in enumerate(some)
+                if "matmul 'y%d'" % i in groups)
         return found
+
+    def regret(self, case):
+        """What the candidate that is expected to be the best takes over the best
+        that was measured, and both; None where that is not known."""
+        took = [(x["expected_us"], x["us"], x["choice"]) for x in self.candidates.get(case, [])
+                if x["status"] == "measured" and "expected_us" in x]
+        if not took:
+            return None
+        first, best = (min(took, key=lambda x, i=i: x[i]) for i in range(2))
+        return first[1] / best[1], first, best
 
     def compile(self, cases):
         """All at once: each by what is expected, and by what was measured."""
@@ -239,6 +262,8 @@ def cases(kind, seed):
         return [Case(4096, 4096, 4096, "f32")] + [
             Case(8192, 8192, 8192, type_) for type_ in ("tf32", "bf16", "f8e4m3", "i8")] + [
             Case(8192, 8192, 8192, pin="product_mma()")]
+    if kind == "sweep":
+        return [Case(m, n, k) for n, k in SWEPT[1] for m in SWEPT[0]]
     if kind == "narrow":
         return [Narrow(m, 4096, 14336) for m in (128, 2048)]
     return [Case(m, n, k, "f16", ta, tb, 96)
@@ -275,6 +300,17 @@ def measured(kind, todo, bench, until):
             print("%s, %s, %d of %d cases: geometric mean %.3f, worst %.3f (%s)" % (
                 kind, {"us": "untuned", "tuned_us": "tuned"}[way], len(ratios), len(todo),
                 statistics.geometric_mean(r for r, _ in ratios), *min(ratios)), flush=True)
+    regrets = [(bench.regret(case), case) for case in todo]
+    regrets = [(regret, case) for regret, case in regrets if regret]
+    for (ratio, first, best), case in regrets:
+        if ratio > REGRETTED:
+            print("%-30s regret %.2f: %s %.2f us, %.2f expected; %s %.2f us, %.2f expected" % (
+                case, ratio, first[2], *first[1::-1], best[2], *best[1::-1]))
+    if regrets:
+        ratios = [regret[0] for regret, _ in regrets]
+        print("%s, regret, %d cases: geometric mean %.3f, worst %.3f, %d over %.2f" % (
+            kind, len(ratios), statistics.geometric_mean(ratios), max(ratios),
+            sum(r > REGRETTED for r in ratios), REGRETTED), flush=True)
     return lines
 
 
