@@ -52,7 +52,8 @@ typedef struct load {
   double bm, bn, bk, split, share, threads;
   double bytes;    // Of an operand's element.
   double together; // Blocks, of
-  double waves;    // so many one after the other.
+  double waves;    // so many one after the other,
+  double at_once;  // of all so many at a time.
 } load_t;
 
 // Rows (0) of the image from the first that a window reads to the last, or
@@ -92,6 +93,7 @@ static bool place_blocks(load_t *l) {
                                        l->c->figures[HD_FIGURE_SHARE]);
   l->together = at_most(most, ceil(blocks / reach));
   l->waves = ceil(blocks / (reach * l->together));
+  l->at_once = at_most(blocks, reach * l->together);
   return true;
 }
 
@@ -292,6 +294,24 @@ static double moved_bytes(const load_t *l) {
          (m * k * l->a->bytes + n * k * l->form->b.bytes + m * n * l->bytes);
 }
 
+// Microseconds that b takes to come from memory through rings, of which no more
+// comes than blocks have asked for at a time, in the time that a load takes
+// then; blocks one below the other ask for the same. Of what is read to
+// registers heads do not say how much that is.
+static double asking_us(const load_t *l) {
+  if (figure(l->c, HD_FIGURE_PASSING) <= 0)
+    return 0;
+  const int64_t *sizes = l->form->sizes;
+  double stages = at_most(figure(l->c, HD_FIGURE_STAGES), DEEP);
+  double bytes = (double)sizes[HD_AXIS_BATCH] * (double)sizes[HD_AXIS_N] *
+                 (double)sizes[HD_AXIS_K] * l->form->b.kept / 8;
+  double below = ceil((double)sizes[HD_AXIS_M] / l->bm);
+  double apart = at_least(l->at_once / below, 1);
+  double asked = apart * at_least(stages - 1, 1) * l->bn * l->bk *
+                 l->form->b.kept / 8;
+  return bytes / asked * l->machine->memory_crowd_cycles / l->machine->mhz;
+}
+
 // How much longer memory takes where rows of b go to registers in short pieces,
 // one a step: of few rows 1.1 times with pieces of 1 KiB.
 static double piece_factor(const load_t *l) {
@@ -328,7 +348,9 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   double cycles = begin + l.waves * made + end -
                   hidden_cycles(&l, steps, made, end) + share_cycles(&l, steps);
   double work = cycles / machine->mhz;
-  double moving = moved_bytes(&l) / machine->gbs * 1e-3 * piece_factor(&l);
+  double moving =
+      at_least(moved_bytes(&l) / machine->gbs * 1e-3 * piece_factor(&l),
+               asking_us(&l));
   // What waits for device memory hides the rest, but for a little.
   return machine->launch +
          at_least(work, moving + hd_fits.product_unhidden * work);
