@@ -7,16 +7,18 @@ usage: machine.py [--tools=DIR] [--device=cuda] [--table=FILE] [--sm=90] [--json
 
 Kernels read the clock around many of the same: loads of which each says where
 the next is, from the L2 cache and from memory behind a flush of the cache;
-shuffles, exchanges of a number by shared memory among 4 and 32 warps; barriers
-of 8 blocks of a cluster; copies of 16 bytes; what a block reads of the L2 cache
-where all do, and of memory where none else does. Launches of a graph: 160
-against 32, of a warp each. One line a property: measured, the table's number,
-their ratio. --device=sim: that it runs.
+shuffles, exchanges of a number by shared memory among 2 to 32 warps, and what of
+that is not issue; barriers of 8 blocks of a cluster, and exchanges of a number
+among them; multiprocessors that clusters reach; copies of 16 bytes; what a block
+reads of the L2 cache where all do, and of memory where none else does. Launches
+of a graph: 160 against 32, of a warp each. One line a property: measured, the
+table's number, their ratio. --device=sim: that it runs.
 """
 import argparse
 import json
 import pathlib
 import re
+import statistics
 import subprocess
 import tempfile
 
@@ -25,6 +27,10 @@ import numpy
 TABLE = pathlib.Path(__file__).resolve().parent.parent / "lib/Schedule/Template/Machines.def"
 TIMES = 256  # Of whatever is timed, in a row.
 FEW, MANY = 32, 160  # Launches.
+CLUSTERS = (2, 4, 8, 16)  # Blocks.
+NAPS = 300  # Microseconds that a block stays, about.
+WARPS = (2, 4, 8, 16, 32)  # Of a block, that exchange a number.
+MEET_ISSUE, SCHEDULERS = 14, 4  # RowsPrice.c: a warp issues so many, and two a warp.
 RING = 8  # Boxes that the copy engine has under way.
 
 CHASE = """kernel fill_{name}(out ring: i32[{size}]) grid({nodes} / 256) block(256) {{
@@ -116,6 +122,31 @@ kernel clusters(out cycles: u64[1]) grid(8) block(128) cluster(8) {{
     cycles[0] = (clock64() - begun) / {times}
   }}
 }}
+kernel exchanges(out cycles: u64[1], out last: f32[8]) grid(8) block(128) cluster(8) {{
+  shared parts: f32[2, 8]
+  register x: f32 = f32(thread)
+  cluster_sync()
+  let begun = clock64()
+  for i in 0..{times} {{
+    if thread == 0 {{
+      for to in 0..8 {{
+        store_remote(parts[i % 2, block], to, x)
+      }}
+    }}
+    cluster_sync()
+    register all: f32 = 0
+    for from in 0..8 unroll {{
+      all = all + parts[i % 2, from]
+    }}
+    x = all
+  }}
+  if thread == 0 {{
+    last[block] = x
+  }}
+  if block == 0 && thread == 0 {{
+    cycles[0] = (clock64() - begun) / {times}
+  }}
+}}
 kernel copies(in x: f32[{copied}], out cycles: u64[1], out last: f32[128]) grid(1) block(32) {{
   shared there: f32[128]
   let begun = clock64()
@@ -150,6 +181,18 @@ MEET = """kernel meet_{warps}(out cycles: u64[1], out last: f32[{threads}]) grid
   last[thread] = x
   if thread == 0 {{
     cycles[0] = (clock64() - begun) / {times}
+  }}
+}}
+"""
+
+# A multiprocessor has one block at a time, which stays for some time: those that
+# have begun by then are as many as clusters of that size reach.
+REACH = """kernel reach_{cluster}(out begun: u64[{blocks}]) grid({blocks}) block(32) cluster({cluster}) max_blocks(1) {{
+  if thread == 0 {{
+    begun[block] = globaltimer()
+    for i in 0..{naps} {{
+      nanosleep(1000)
+    }}
   }}
 }}
 """
@@ -202,13 +245,18 @@ def plan(small, blocks):
     text += SMALL.format(times=TIMES, copied=TIMES * 128)
     launch("shuffles", shuffle_cycles=("u64", 1), shuffle_last=("f32", 32))
     launch("clusters", cluster_cycles=("u64", 1))
+    launch("exchanges", exchange_cycles=("u64", 1), exchange_last=("f32", 8))
     lines.append("  view copied: f32[%d] = flushed@[%d]" % (
         TIMES * 128, flushed - TIMES * 128))
     launch("copies", "copied", copy_cycles=("u64", 1), copy_last=("f32", 128))
-    for warps in (4, 32):
+    for warps in WARPS:
         text += MEET.format(warps=warps, threads=32 * warps, times=TIMES)
         launch("meet_%d" % warps, **{"meet_%d_cycles" % warps: ("u64", 1),
                                      "meet_%d_last" % warps: ("f32", 32 * warps)})
+    for cluster in CLUSTERS:
+        count = 2 * -(-blocks // 16) * 16
+        text += REACH.format(cluster=cluster, blocks=count, naps=1 if small else NAPS)
+        launch("reach_%d" % cluster, **{"reach_%d_cycles" % cluster: ("u64", count)})
     head = ", ".join("out %s: %s" % item for item in outputs.items())
     return text + "plan main(%s) {\n%s\n}\n" % (head, "\n".join(lines))
 
@@ -225,22 +273,30 @@ def clocks(options, folder):
     """Cycles and rates by the table's names."""
     path, small = folder / "clocks.hir", options.device != "cuda"
     path.write_text(plan(small, options.blocks))
-    names = ["l2", "far", "near", "path", "engine", "engine_shared", "shuffle", "cluster", "copy",
-             "meet_4", "meet_32"]
+    names = ["l2", "far", "near", "path", "engine", "engine_shared", "shuffle", "cluster",
+             "exchange", "copy", *("meet_%d" % warps for warps in WARPS)]
+    names += ["reach_%d" % cluster for cluster in CLUSTERS]
     run(options, path, *["--output=%s_cycles=@%s" % (name, folder / (name + ".npy"))
                          for name in names])
-    took = {name: float(numpy.median(numpy.load(folder / (name + ".npy"))))
-            for name in names}
-    each = (took["meet_32"] - took["meet_4"]) / 28
+    arrays = {name: numpy.load(folder / (name + ".npy")) for name in names}
+    took = {name: float(numpy.median(array)) for name, array in arrays.items()}
+    reached = {cluster: int((array - array.min() < NAPS * 500).sum())
+               for cluster in CLUSTERS for array in [arrays["reach_%d" % cluster]]}
     streamed = TIMES * 16384
     return {"l2_cycles": took["l2"], "memory_cycles": took["far"],
             "l2": streamed / took["near"],
             "l2 by the copy engine": streamed / took["engine"],
             "l2_shared": streamed / took["engine_shared"],
             "bytes from memory, alone": streamed / took["path"],
-            "lane_cycles": took["shuffle"], "meet_cycles": took["meet_4"] - 4 * each,
-            "meet_warp_cycles": each, "cluster_cycles": took["cluster"],
-            "copy_issue": took["copy"]}
+            "lane_cycles": took["shuffle"],
+            **{"exchange of %d warps" % warps: took["meet_%d" % warps] for warps in WARPS},
+            **{"beside issue": statistics.median(
+                took["meet_%d" % warps] - warps * (MEET_ISSUE + 2 * warps) / SCHEDULERS
+                for warps in WARPS)},
+            "cluster_cycles": took["cluster"],
+            "exchange_cycles": took["exchange"],
+            "copy_issue": took["copy"],
+            **{"reached by %d" % cluster: count for cluster, count in reached.items()}}
 
 
 def launches(options, folder, early):

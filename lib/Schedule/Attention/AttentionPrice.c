@@ -14,7 +14,7 @@
 #include <math.h>
 
 enum {
-  ANYWHERE = 4,  // Clusters of so many blocks fit wherever blocks do.
+  ANYWHERE = 4,  // Clusters of so many blocks count as blocks of any place.
   FRAGMENT = 16, // Elements that a kernel's D and E are filled up to.
 };
 
@@ -96,7 +96,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double steps = waves * (looked * step + results);
   if (split > 1 && !merges)
     begin +=
-        hd_fits.attention_meetings * machine->cluster_cycles +
+        hd_machine_gathering(machine) +
         (split > machine->portable_cluster ? machine->large_cluster_cycles : 0);
   double far =
       price_reading(machine, bytes * z * (m + n) * widths, blocks, reach,

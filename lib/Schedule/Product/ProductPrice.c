@@ -21,8 +21,6 @@
 
 enum {
   BATCH = 16,         // Loads of a thread through registers at once.
-  SYNCS = 1,          // Barriers of a cluster: it begins, and waits twice,
-  DIRECT_SYNCS = 3,   // most of it hidden but where nothing is under way.
   OWN_REGISTERS = 48, // Of a thread, beside its sums.
   DEEP = 8            // Stages of a ring, for all that they are worth.
 };
@@ -256,9 +254,9 @@ static double end_cycles(const load_t *l) {
                   (figure(l->c, HD_FIGURE_RESULT) * 0.01 + alone_cycles(l) +
                    figure(l->c, HD_FIGURE_LATENCY) / l->threads / l->together);
   if (l->split > 1)
-    cycles += l->machine->cluster_cycles * (figure(l->c, HD_FIGURE_PASSING) > 0
-                                                ? SYNCS
-                                                : DIRECT_SYNCS * l->waves) +
+    cycles += (figure(l->c, HD_FIGURE_PASSING) > 0
+                   ? l->machine->cluster_cycles
+                   : hd_machine_gathering(l->machine) * l->waves) +
               sums * 4 * ((l->split - 1) / l->split) / l->machine->remote_bytes;
   return cycles;
 }
@@ -281,7 +279,7 @@ static double share_cycles(const load_t *l, double steps) {
     return 0;
   double spared = l->together * l->bn * (1 - 1 / l->share) * l->form->b.kept /
                   8 * l->bk / l->machine->l2_shared;
-  return hd_fits.product_meetings * l->machine->cluster_cycles -
+  return l->machine->exchange_cycles -
          hd_fits.product_shared * spared * l->waves * steps;
 }
 
@@ -307,8 +305,8 @@ static double asking_us(const load_t *l) {
                  (double)sizes[HD_AXIS_K] * l->form->b.kept / 8;
   double below = ceil((double)sizes[HD_AXIS_M] / l->bm);
   double apart = at_least(l->at_once / below, 1);
-  double asked = apart * at_least(stages - 1, 1) * l->bn * l->bk *
-                 l->form->b.kept / 8;
+  double asked =
+      apart * at_least(stages - 1, 1) * l->bn * l->bk * l->form->b.kept / 8;
   return bytes / asked * l->machine->memory_crowd_cycles / l->machine->mhz;
 }
 
@@ -348,9 +346,8 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   double cycles = begin + l.waves * made + end -
                   hidden_cycles(&l, steps, made, end) + share_cycles(&l, steps);
   double work = cycles / machine->mhz;
-  double moving =
-      at_least(moved_bytes(&l) / machine->gbs * 1e-3 * piece_factor(&l),
-               asking_us(&l));
+  double moving = at_least(
+      moved_bytes(&l) / machine->gbs * 1e-3 * piece_factor(&l), asking_us(&l));
   // What waits for device memory hides the rest, but for a little.
   return machine->launch +
          at_least(work, moving + hd_fits.product_unhidden * work);

@@ -86,7 +86,7 @@ static double meeting_cycles(const hd_machine_t *machine, const share_t *s) {
   if (warps > 1)
     cycles += machine->meet_cycles + warps * machine->meet_warp_cycles;
   return cycles +
-         (s->split > 1 ? hd_fits.rows_meetings * machine->cluster_cycles : 0);
+         (s->split > 1 ? hd_fits.rows_meetings * machine->exchange_cycles : 0);
 }
 
 // Instructions of a thread beside those of its elements.

@@ -105,6 +105,10 @@ int64_t hd_machine_kept(const hd_machine_t *machine) {
   return machine->cache / OF_CACHE * KEPT;
 }
 
+double hd_machine_gathering(const hd_machine_t *machine) {
+  return machine->cluster_cycles + machine->exchange_cycles;
+}
+
 int hd_machine_reach(const hd_machine_t *machine, int64_t cluster) {
   return cluster > 2 && machine->clustered ? machine->clustered
                                            : machine->count;
