@@ -12,10 +12,9 @@
 // the order cannot be seen: integers are combined; or of `first` and `last` the
 // number of the point that wins is found for every element, or row of elements
 // that points bring whole, before the winners store.
-#include "Schedule/Rules/Rules.h"
-
 #include "IR/Intrinsic.h"
-#include "Schedule/Terms/Affine.h"
+#include "Schedule/Rules/Rules.h"
+#include "Schedule/Rules/ScatterAxes.h"
 
 enum {
   THREADS = 128,
@@ -47,53 +46,6 @@ static void fill(hd_rules_t *rules, const hd_definition_t *d) {
                             .indices = indices,
                             .term = value};
   hd_rule_pointwise(rules, &filled);
-}
-
-// Whether the index stands alone in one of the target's axes, within it, so
-// that points that differ in it go to different elements.
-static bool stands_alone(const hd_definition_t *d, const hd_index_t *index) {
-  const hd_task_value_t *target = d->targets[0];
-  for (uint32_t i = 0; i < target->rank; i++)
-    if (d->at[i]->kind == HD_TERM_INDEX && d->at[i]->u.index == index)
-      return hd_flat_range(index) <= hd_flat_size(target, i);
-  return false;
-}
-
-// What a place is where the point is not dropped.
-static const hd_term_t *kept_place(const hd_definition_t *d, uint32_t axis) {
-  const hd_term_t *at = d->at[axis];
-  while (d->drops && at->kind == HD_TERM_SELECT) {
-    bool dropped = hd_flat_is_int(at->operands[1], -1);
-    if (!dropped && !hd_flat_is_int(at->operands[2], -1))
-      break;
-    at = at->operands[dropped ? 2 : 1];
-  }
-  return at;
-}
-
-// The same where it stands in a sum, index + p, with p that other indices alone
-// decide that tell apart.
-static bool tells_apart(hd_arena_t *arena, const hd_definition_t *d,
-                        const hd_index_t *index) {
-  hd_linear_t sum;
-  if (stands_alone(d, index))
-    return true;
-  for (uint32_t i = 0; i < d->targets[0]->rank; i++) {
-    bool found = false, ok = true;
-    if (!hd_affine_of(arena, kept_place(d, i), &sum))
-      continue;
-    for (unsigned k = 0; k < sum.size; k++) {
-      const hd_term_t *atom = sum.terms[k].term;
-      bool is_it = atom->kind == HD_TERM_INDEX && atom->u.index == index;
-      found |= is_it;
-      for (uint32_t n = 0; !is_it && n < d->num_indices; n++)
-        ok &= !hd_flat_uses(atom, d->indices[n]) ||
-              stands_alone(d, d->indices[n]);
-    }
-    if (found && ok)
-      return true;
-  }
-  return false;
 }
 
 // An atomic takes a place, a value, an order and a scope. -1: none.
@@ -227,9 +179,45 @@ static void put_value(hd_kernel_draft_t *draft, const hd_definition_t *d,
              combined(draft, d, old, value));
 }
 
-// What the point at hand does; outside a target that drops, nothing.
+// The first of so many points is at hand, the thread's.
+static void place_first(hd_kernel_draft_t *draft, const hd_definition_t *d,
+                        const hd_expr_t *number, int64_t count) {
+  if (count > 1)
+    number = hd_b_let(&draft->b, "first",
+                      hd_b_op_int(&draft->b, HD_EXPR_MUL, number, count));
+  hd_draft_place(draft, number, d->indices, d->num_indices);
+}
+
+// The values of so many points from the one at hand on, along the last index.
+static void put_neighbours(hd_kernel_draft_t *draft, const hd_definition_t *d,
+                           const hd_expr_t **places, int64_t count) {
+  hd_builder_t *b = &draft->b;
+  uint32_t axis = d->targets[0]->rank - 1;
+  if (count == 1) {
+    put_value(draft, d, places);
+    return;
+  }
+  const hd_index_t *last = d->indices[d->num_indices - 1];
+  hd_scalar_t type = hd_translate_index_type(last);
+  const hd_var_t *e = hd_b_loop_var(b, "e", type);
+  const hd_expr_t *first = places[axis];
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  places[axis] = hd_b_let(b, "at",
+                          hd_b_op(b, HD_EXPR_ADD, first,
+                                  hd_b_cast(b, (hd_scalar_t)first->type.scalar,
+                                            hd_expr_var(b->arena, e))));
+  hd_translate_bind(&draft->t, last, places[axis]);
+  put_value(draft, d, places);
+  hd_block_t body = hd_b_close(b);
+  hd_b_for(b, e, hd_b_int(b, type, 0), hd_b_int(b, type, count), NULL,
+           HD_UNROLL_FULL, body);
+}
+
+// What the point at hand does, and so many from it on along the last index;
+// outside a target that drops, nothing.
 static void put_point(hd_kernel_draft_t *draft, const hd_definition_t *d,
-                      int atomic) {
+                      int atomic, int64_t wide) {
   const hd_expr_t *places[HD_MAX_RANK];
   const hd_expr_t *inside = find_places(draft, d, places);
   hd_open_block_t block;
@@ -239,7 +227,7 @@ static void put_point(hd_kernel_draft_t *draft, const hd_definition_t *d,
   else if (atomic >= 0)
     put_atomic(draft, d, places, atomic);
   else
-    put_value(draft, d, places);
+    put_neighbours(draft, d, places, wide);
   hd_block_t then = hd_b_close(&draft->b);
   hd_b_if(&draft->b, inside, then, (hd_block_t){0});
 }
@@ -249,7 +237,7 @@ static void put_loops(hd_kernel_draft_t *draft, const hd_definition_t *d,
                       const hd_index_t *const *indices, unsigned count) {
   hd_builder_t *b = &draft->b;
   if (count == 0) {
-    put_point(draft, d, -1);
+    put_point(draft, d, -1, 1);
     return;
   }
   const hd_index_t *index = indices[0];
@@ -281,20 +269,6 @@ number_of(hd_arena_t *arena, const hd_index_t *const *indices, unsigned count) {
   return number;
 }
 
-// The axis that is this index, which no other place depends on: whoever wins
-// there wins for all of it. -1: none.
-static int own_axis(const hd_definition_t *d, const hd_index_t *index) {
-  int own = -1;
-  for (uint32_t i = 0; i < d->targets[0]->rank; i++) {
-    bool is_it = d->at[i]->kind == HD_TERM_INDEX && d->at[i]->u.index == index;
-    if (is_it && own < 0)
-      own = (int)i;
-    else if (hd_flat_uses(d->at[i], index))
-      return -1;
-  }
-  return own;
-}
-
 // first, last: who wins, then the winners' values. Rows win as a whole.
 static void put_winners(hd_rules_t *rules, const hd_definition_t *d) {
   static const hd_monoid_t least = {.builtin = HD_MONOID_MIN, .name = "min"};
@@ -313,7 +287,7 @@ static void put_winners(hd_rules_t *rules, const hd_definition_t *d) {
   unsigned count = 0;
   bool is_whole[HD_MAX_RANK] = {false};
   for (uint32_t i = 0; i < d->num_indices; i++) {
-    int axis = own_axis(d, d->indices[i]);
+    int axis = hd_scatter_own_axis(d, d->indices[i]);
     if (axis < 0) {
       indices[count++] = d->indices[i];
       continue;
@@ -340,11 +314,12 @@ static void put_winners(hd_rules_t *rules, const hd_definition_t *d) {
   hd_kernel_draft_t draft;
   hd_draft_begin(&draft, rules);
   hd_builder_t *b = &draft.b;
-  hd_grid_t grid =
-      hd_grid_linear(hd_flat_points(d->indices, d->num_indices), THREADS);
+  int64_t wide = hd_scatter_neighbours(d);
+  hd_grid_t grid = hd_grid_linear(
+      hd_flat_points(d->indices, d->num_indices) / wide, THREADS);
   hd_open_block_t inner, won, block;
   const hd_expr_t *number = hd_draft_open_workers(&draft, &grid, &inner);
-  hd_draft_place(&draft, number, d->indices, d->num_indices);
+  place_first(&draft, d, number, wide);
   const hd_expr_t *places[HD_MAX_RANK], *rows[HD_MAX_RANK];
   const hd_expr_t *inside = find_places(&draft, d, places);
   for (uint32_t i = 0; i < target->rank; i++)
@@ -355,7 +330,7 @@ static void put_winners(hd_rules_t *rules, const hd_definition_t *d) {
                 target->rank);
   const hd_expr_t *mine = hd_translate(&draft.t, find.term);
   hd_b_open(b, &won);
-  put_value(&draft, d, places);
+  put_neighbours(&draft, d, places, wide);
   hd_block_t then = hd_b_close(b);
   hd_b_if(b, hd_b_op(b, HD_EXPR_EQ, who, hd_b_cast(b, HD_I64, mine)), then,
           (hd_block_t){0});
@@ -372,7 +347,8 @@ void hd_rule_scatter(hd_rules_t *rules, const hd_definition_t *d) {
   // Elements below a byte share it with their neighbours: one thread alone.
   bool is_packed = hd_scalar_bits(d->targets[0]->type.scalar) < 8;
   for (uint32_t i = 0; i < d->num_indices; i++)
-    if (!is_packed && tells_apart(&rules->module->arena, d, d->indices[i]))
+    if (!is_packed &&
+        hd_scatter_tells_apart(&rules->module->arena, d, d->indices[i]))
       slices[num_slices++] = d->indices[i];
     else
       others[num_others++] = d->indices[i];
@@ -393,12 +369,15 @@ void hd_rule_scatter(hd_rules_t *rules, const hd_definition_t *d) {
   int atomic = few ? find_atomic(d) : -1;
   hd_kernel_draft_t draft;
   hd_draft_begin(&draft, rules);
-  hd_grid_t grid = hd_grid_linear(atomic >= 0 ? points : rows, THREADS);
+  // Where none meet, each thread has one, or neighbours.
+  int64_t wide = num_others || is_packed ? 1 : hd_scatter_neighbours(d);
+  hd_grid_t grid =
+      hd_grid_linear((atomic >= 0 ? points : rows) / wide, THREADS);
   hd_open_block_t inner;
   const hd_expr_t *number = hd_draft_open_workers(&draft, &grid, &inner);
-  if (atomic >= 0) {
-    hd_draft_place(&draft, number, d->indices, d->num_indices);
-    put_point(&draft, d, atomic);
+  if (atomic >= 0 || wide > 1) {
+    place_first(&draft, d, number, wide);
+    put_point(&draft, d, atomic, wide);
   } else {
     hd_draft_place(&draft, number, slices, num_slices);
     put_loops(&draft, d, others, num_others);
