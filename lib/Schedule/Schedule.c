@@ -282,6 +282,7 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
                                        const char *name, hd_loc_t loc) {
   for (struct hd_made_schedule *m = flattened->schedules; m; m = m->next)
     if (m->around.computed == around->computed &&
+        m->around.gathered == around->gathered &&
         m->around.neighbours == around->neighbours &&
         (m->around.leaving == around->leaving || !m->asked_leaving))
       return m->func;
@@ -290,6 +291,7 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
   hd_rules_t rules = {.module = s->module,
                       .flat = flattened->flat,
                       .computed = around->computed,
+                      .gathered = around->gathered,
                       .leaving = around->leaving,
                       .neighbours = around->neighbours,
                       .name = name,

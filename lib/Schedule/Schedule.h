@@ -43,6 +43,8 @@ typedef struct hd_surroundings {
   // computation will take the place of what is loaded, so that kernels have to
   // load it element by element.
   uint64_t computed;
+  // Of them, those that are loaded from where elements of a table say.
+  uint64_t gathered;
   // Bits of the widest element that is stored, where that may be another one
   // than the task's; 0: not known.
   unsigned leaving;

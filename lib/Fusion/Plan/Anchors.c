@@ -93,6 +93,39 @@ const hd_value_t *hd_node_input_of(const hd_node_t *node, const hd_task_t *flat,
   return NULL;
 }
 
+// Whether what the group computes a value from lies where a table says.
+static bool is_gathered(hd_scheduler_t *scheduler, const hd_value_t *value,
+                        const hd_node_t *const *group, size_t count) {
+  const hd_node_t *giver = NULL;
+  while (value && !giver && count-- > 0)
+    for (uint32_t k = 0; k < group[count]->num_outputs; k++)
+      if (group[count]->outputs[k] == value)
+        giver = group[count];
+  const hd_flattened_t *of = giver && giver->task && !giver->schedule
+                                 ? hd_scheduler_flatten(scheduler, giver)
+                                 : NULL;
+  for (size_t i = 0; of && i < of->flat->definitions.size; i++)
+    if (of->flat->definitions.data[i]->term &&
+        hd_flat_gathers(of->flat->definitions.data[i]->term))
+      return true;
+  for (uint32_t i = 0; giver && i < giver->num_inputs; i++)
+    if (is_gathered(scheduler, giver->inputs[i], group, count))
+      return true;
+  return false;
+}
+
+// As hd_surroundings_t has it.
+static uint64_t gathered_inputs(hd_scheduler_t *scheduler,
+                                const hd_node_t *node,
+                                const hd_members_t *group, uint64_t computed) {
+  uint64_t gathered = 0;
+  for (uint32_t i = 0; i < node->num_inputs && i < 64; i++)
+    if (computed >> i & 1 &&
+        is_gathered(scheduler, node->inputs[i], group->nodes, group->anchor))
+      gathered |= UINT64_C(1) << i;
+  return gathered;
+}
+
 // Bits of the widest element that the anchor and what comes behind it store.
 static unsigned leaving_bits(const hd_members_t *group) {
   unsigned most = 0;
@@ -135,11 +168,14 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
   }
   hd_node_t *copy = HD_ARENA_COPY(&module->arena, hd_node_t, node);
   hd_surroundings_t around = {0};
-  if (group)
-    around =
-        (hd_surroundings_t){hd_node_computed(node, group->nodes, group->anchor),
-                            group->fusion ? leaving_bits(group) : 0,
-                            neighbours_of(scheduler, group)};
+  if (group) {
+    uint64_t computed = hd_node_computed(node, group->nodes, group->anchor);
+    around = (hd_surroundings_t){
+        .computed = computed,
+        .gathered = gathered_inputs(scheduler, node, group, computed),
+        .leaving = group->fusion ? leaving_bits(group) : 0,
+        .neighbours = neighbours_of(scheduler, group)};
+  }
   copy->schedule =
       hd_scheduler_schedule(scheduler, flattened, &around, node->op, node->loc);
   hd_times_leave(times, part);

@@ -43,6 +43,7 @@ typedef struct hd_attention_form {
   // p], of which `sharing` neighbours along z have the same each.
   hd_form_tensor_t map_k, map_v;
   int64_t sharing;
+  bool gathered;     // Data says where rows of keys or values are: pages, say.
   const char *given; // "SHARING = 4" of such a kernel.
   // t over factor, of `score` (f32); d, of `top` and `total` (f32), which is
   // infinite where a row is to be 0 whatever stands in it.
@@ -71,7 +72,7 @@ const hd_attention_form_t *hd_flattened_attention(hd_arena_t *arena,
 
 // As hd_product_form_mark() does.
 void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
-                            uint64_t computed);
+                            uint64_t computed, uint64_t gathered);
 
 // Weighed, where weights are made something of, else attention.
 hd_form_kind_t hd_attention_form_kind(const hd_attention_form_t *form);

@@ -204,6 +204,8 @@ static bool set_form(const hd_attention_finder_t *f, hd_attention_form_t *form,
   hd_form_tensor_load(&form->q, &digits, operands[0], false);
   hd_form_tensor_load(&form->k, &digits, operands[1], false);
   hd_form_tensor_load(&form->v, &digits, operands[2], false);
+  form->gathered =
+      hd_flat_gathers(form->k.term) || hd_flat_gathers(form->v.term);
   share_maps(form, &digits, operands);
   form->term = hd_form_put_digits(&digits, form->term);
   form->divisor = hd_form_put_digits(&digits, form->divisor);
@@ -290,7 +292,7 @@ const hd_attention_form_t *hd_flattened_attention(hd_arena_t *arena,
 }
 
 void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
-                            uint64_t computed) {
+                            uint64_t computed, uint64_t gathered) {
   hd_form_tensor_t *operands[] = {&form->q, &form->k, &form->v, &form->map_k,
                                   &form->map_v};
   for (int k = 0; k < 5; k++)
@@ -299,5 +301,6 @@ void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
           operands[k]->same == flat->inputs.data[i]) {
         operands[k]->piece = 0;
         operands[k]->no_map = "is computed where it is loaded";
+        form->gathered |= k > 0 && gathered >> i & 1;
       }
 }

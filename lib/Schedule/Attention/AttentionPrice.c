@@ -6,17 +6,17 @@
 // or by the latency of a load; blocks go in waves. From memory comes no more
 // than all blocks have asked for at a time, in the time that a load takes, and
 // to a multiprocessor no more than its path to memory carries: what the busiest
-// has to read is not read sooner. Parts that blocks of any place leave cost a
-// launch that puts them together.
+// has to read is not read sooner. Where data says where rows are, pages, say, a
+// thread finds that out for each piece before it asks for it. Clusters do not
+// find room everywhere; parts that blocks of any place leave cost a launch that
+// puts them together.
 #include "Schedule/Attention/Attention.h"
 #include "Schedule/Template/Fits.h"
 
 #include <math.h>
 
-enum {
-  ANYWHERE = 4,  // Clusters of so many blocks count as blocks of any place.
-  FRAGMENT = 16, // Elements that a kernel's D and E are filled up to.
-};
+// Elements that a kernel's D and E are filled up to, and rows of a warp.
+enum { FRAGMENT = 16 };
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -33,15 +33,26 @@ static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
                               figure(c, HD_FIGURE_SHARED));
 }
 
+// Instructions by which a thread finds out where data says that its pieces of a
+// step are, which has so many bytes.
+static double price_placing(const hd_form_t *form, const hd_candidate_t *c,
+                            double step) {
+  const hd_attention_form_t *of = form->of;
+  return of->gathered ? step / HD_FORM_WIDE / figure(c, HD_FIGURE_THREADS) *
+                            hd_fits.attention_placed
+                      : 0;
+}
+
 // Microseconds that reading takes by itself. blocks, together: at all, and on a
-// multiprocessor at a time; step: bytes that a block asks for in a step.
+// multiprocessor at a time; step: bytes that a block asks for in a step;
+// placed: cycles in which it finds out where they are.
 static double price_reading(const hd_machine_t *machine, double moved,
                             double blocks, double reach, double together,
-                            double step) {
+                            double step, double placed) {
   double asked = at_most(blocks, reach * together) * step;
-  double far =
-      at_least(moved / machine->gbs * 1e-3,
-               moved / asked * machine->memory_crowd_cycles / machine->mhz);
+  double wait = machine->memory_crowd_cycles + placed;
+  double far = at_least(moved / machine->gbs * 1e-3,
+                        moved / asked * wait / machine->mhz);
   double busiest = ceil(blocks / reach) * moved / blocks;
   return at_least(far, busiest / machine->memory_bytes / machine->mhz);
 }
@@ -70,9 +81,8 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   if (most < 1)
     return INFINITY;
   bool merges = c->template->then; // Its blocks are no cluster.
-  double reach = merges || split <= ANYWHERE
-                     ? machine->count
-                     : hd_machine_reach(machine, (int64_t)split);
+  double reach =
+      merges ? machine->count : hd_machine_reach(machine, (int64_t)split);
   double together = at_most(most, ceil(blocks / reach));
   double waves = ceil(blocks / (reach * together));
   double warps = figure(c, HD_FIGURE_THREADS) / 32 * together;
@@ -81,8 +91,10 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   // One step has nothing to wait for but what all wait for in the beginning.
   double stages = figure(c, HD_FIGURE_STAGES);
   double wait = stages > 1 ? machine->l2_cycles / (stages - 1) : 0;
-  double issue = warps / machine->schedulers * figure(c, HD_FIGURE_ISSUE);
-  double alone = figure(c, HD_FIGURE_ISSUE) / hd_fits.attention_alone;
+  double placed = price_placing(form, c, bn * widths * bytes);
+  double issued = figure(c, HD_FIGURE_ISSUE) + placed;
+  double issue = warps / machine->schedulers * issued;
+  double alone = issued / hd_fits.attention_alone;
   double step = at_least(at_least(multiply, load),
                          at_least(at_least(issue, alone), wait)) +
                 figure(c, HD_FIGURE_BARRIER);
@@ -98,11 +110,15 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
     begin +=
         hd_machine_gathering(machine) +
         (split > machine->portable_cluster ? machine->large_cluster_cycles : 0);
-  double far =
-      price_reading(machine, bytes * z * (m + n) * widths, blocks, reach,
-                    together, at_least(stages - 1, 1) * bn * widths * bytes);
-  double us = machine->launch + begin / machine->mhz +
-              at_least(steps / machine->mhz, far);
+  double far = price_reading(
+      machine, bytes * z * (m + n) * widths, blocks, reach, together,
+      at_least(stages - 1, 1) * bn * widths * bytes, placed);
+  double work = steps / machine->mhz;
+  double us = machine->launch + at_least(work, far);
+  // Few rows wait for memory, and have nothing else to do while blocks begin.
+  us += m > FRAGMENT ? begin / machine->mhz
+                     : waves * begin / machine->mhz +
+                           hd_fits.attention_unhidden * at_most(work, far);
   return merges ? us + price_merging(machine, z * m, split,
                                      (double)sizes[HD_ATTENTION_VALUE])
                 : us;

@@ -285,7 +285,7 @@ bool hd_rule_attention(hd_rules_t *rules) {
   if (hd_attention_form_find(arena, rules->flat, form) ||
       !hd_template_may_serve(rules, hd_attention_form_kind(form), &pin))
     return false;
-  hd_attention_form_mark(form, rules->flat, rules->computed);
+  hd_attention_form_mark(form, rules->flat, rules->computed, rules->gathered);
   hd_form_t asked = hd_attention_form_ask(arena, form);
   hd_choice_made_t made;
   if (!hd_template_choose(rules, &asked, pin, &made))

@@ -22,6 +22,7 @@ typedef struct hd_rules {
   hd_module_t *module; // Kernels go there.
   hd_task_t *flat;     // Rules may add local tensors.
   uint64_t computed;   // Of its inputs, as hd_surroundings_t has it,
+  uint64_t gathered;   // likewise,
   unsigned leaving;    // and this, too,
   int64_t neighbours;  // and this.
   const char *name;    // Begins theirs.

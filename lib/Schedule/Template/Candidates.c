@@ -353,7 +353,7 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
   hd_refusals_t refused = {0};
   hd_attention_form_t attention;
   if (!hd_attention_form_find(arena, flat, &attention)) {
-    hd_attention_form_mark(&attention, flat, computed);
+    hd_attention_form_mark(&attention, flat, computed, 0);
     hd_form_t asked = hd_attention_form_ask(arena, &attention);
     return hd_candidates_find(context, arena, &asked, NULL, candidates,
                               &refused);

@@ -375,6 +375,28 @@ bool hd_flat_has(const hd_term_t *term, hd_term_kind_t kind) {
   return s.found;
 }
 
+static bool is_indexed_load(void *argument, const hd_term_t *term) {
+  bool *found = argument;
+  for (uint32_t i = 0; term->kind == HD_TERM_LOAD && i < term->num_operands;
+       i++)
+    *found |= hd_flat_has(term->operands[i], HD_TERM_INDEX);
+  return !*found;
+}
+
+static bool is_gathering(void *argument, const hd_term_t *term) {
+  bool *found = argument;
+  for (uint32_t i = 0; term->kind == HD_TERM_LOAD && i < term->num_operands;
+       i++)
+    hd_flat_walk(term->operands[i], is_indexed_load, found);
+  return !*found;
+}
+
+bool hd_flat_gathers(const hd_term_t *term) {
+  bool found = false;
+  hd_flat_walk(term, is_gathering, &found);
+  return found;
+}
+
 bool hd_flat_is_reduction(const hd_term_t *term) {
   return term->kind == HD_TERM_REDUCE || term->kind == HD_TERM_SCAN;
 }

@@ -89,6 +89,8 @@ bool hd_flat_uses(const hd_term_t *term, const hd_index_t *index);
 bool hd_flat_reads(const hd_term_t *term, const hd_task_value_t *value);
 // Whether a term of that kind stands in it.
 bool hd_flat_has(const hd_term_t *term, hd_term_kind_t kind);
+// Whether it loads where elements of a table say, which its indices choose.
+bool hd_flat_gathers(const hd_term_t *term);
 bool hd_flat_is_reduction(const hd_term_t *term); // REDUCE or SCAN
 static inline bool hd_flat_is_operator(const hd_term_t *term,
                                        hd_expr_kind_t op) {
