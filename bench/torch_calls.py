@@ -5,9 +5,10 @@ to back with one synchronization; the first answer is from torch.compile to a
 result, a second time with our cache filled ($HIDET_CACHE_DIR: another process
 finds it, too), and of both what passed since Dynamo had the first graph.
 
-usage: torch_calls.py [--json=FILE] [--no-inductor] [--together] [--ours=FILE]
+usage: torch_calls.py [--json=FILE] [--ways=WAY,...] [--together] [--ours=FILE]
            NAME...
   NAME: a model of scripts/export_models.py
+  --ways: of hidet, default, reduce-overhead; all unless said
   --together: a process for each model and way, which compile side by side, wait
       for each other, and are then timed one by one: all of a list takes as long
       as its slowest; of first answers nothing is said
@@ -33,8 +34,12 @@ import hidet.torch  # noqa: E402,F401  The backend.
 import hidet.utils  # noqa: E402
 
 CALLS, ROUNDS = 100, 5
-HIDET = {"hidet": {}}
-INDUCTOR = {"default": {}, "reduce-overhead": {"mode": "reduce-overhead"}}
+# What torch.compile is told.
+WAYS = {
+    "hidet": {"backend": "hidet"},
+    "default": {},
+    "reduce-overhead": {"mode": "reduce-overhead"},
+}
 
 
 def call_us(run, x):
@@ -88,8 +93,7 @@ def wait_and_time(name, way):
     import torch
     network, x = drawn(name)
     with torch.no_grad():
-        run = torch.compile(network, **({"backend": "hidet"} if way == "hidet"
-                                        else INDUCTOR[way]))
+        run = torch.compile(network, **WAYS[way])
         found = {way + "_from_eager": from_eager(run, network, x)}
         call_us(run, x)
         print("ready", flush=True)
@@ -152,7 +156,8 @@ def say(case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json")
-    parser.add_argument("--no-inductor", action="store_true")
+    parser.add_argument("--ways", default=",".join(WAYS),
+                        type=lambda text: {w: WAYS[w] for w in text.split(",")})
     parser.add_argument("--together", action="store_true")
     parser.add_argument("--ours", type=pathlib.Path)
     parser.add_argument("--wait", help=argparse.SUPPRESS)
@@ -162,7 +167,7 @@ def main():
         return wait_and_time(*options.names, options.wait)
     alone = {case["model"]: 1e3 * case["ms"] for case in
              json.loads(options.ours.read_text())["cases"]} if options.ours else {}
-    ways = HIDET if options.no_inductor else {**HIDET, **INDUCTOR}
+    ways = options.ways
     cases = []
     each = measured_together(options.names, ways) if options.together else (
         measured(name, ways) for name in options.names)

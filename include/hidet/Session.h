@@ -116,9 +116,9 @@ HIDET_API hidet_status_t hidet_session_enqueue(
 HIDET_API hidet_status_t hidet_session_wait(hidet_session_t *session);
 
 // Objects of another library that a session's weights were taken from, and what
-// they said then: where elements lie, and how often they were written.
-// `address` stores the first and returns 0, or something else where there is
-// none. All belong to the caller.
+// they said then: where elements lie, and how often they were written. NULL: an
+// object is no more. `address` stores the first and returns 0, or something
+// else where there is none. All belong to the caller.
 typedef struct hidet_sources {
   const void *const *objects;
   size_t num_objects;
@@ -128,8 +128,9 @@ typedef struct hidet_sources {
   const int64_t *versions;
 } hidet_sources_t;
 
-// Whether all say so now, to be asked before each run: 1 or 0. No object is
-// asked for its version before all have said their address. Any thread.
+// Whether all say so now, to be asked before each run: 1 or 0, as where one is
+// no more. None is asked for its version before all have said their address.
+// Any thread.
 HIDET_API int hidet_sources_unchanged(const hidet_sources_t *sources);
 
 HIDET_C_END

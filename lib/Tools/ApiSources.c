@@ -8,7 +8,8 @@ int hidet_sources_unchanged(const hidet_sources_t *sources) {
     return 0;
   for (size_t i = 0; i < sources->num_objects; i++) {
     void *address = NULL;
-    if (sources->address(sources->objects[i], &address) ||
+    if (!sources->objects[i] ||
+        sources->address(sources->objects[i], &address) ||
         address != sources->addresses[i])
       return 0;
   }

@@ -43,6 +43,20 @@ class Inputs(unittest.TestCase):
         made = compiled(*[x.clone() for x in inputs])
         torch.testing.assert_close(made, function(*inputs))
 
+    def keep_built(self):
+        """The parts that are built from now on, each time."""
+        made = []
+        build = part.Part.build
+
+        def keep(this, tensors):
+            made.append(this)
+            return build(this, tensors)
+
+        patch = mock.patch.object(part.Part, "build", keep)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return made
+
     def test_other_types(self):
         def function(x):
             return x * 2 + x.abs()
@@ -258,6 +272,40 @@ class Inputs(unittest.TestCase):
             gc.collect()
             self.assertEqual([weight() for weight in old], [None] * len(old))
 
+    def test_models_beside(self):
+        """Each with the same code is built once, whichever was called last."""
+        made = self.keep_built()
+        x = torch.randn(5, 16)
+        pairs = []
+        for i in range(2):
+            model = network()
+            pairs.append((torch.compile(model, backend="hidet"), model))
+            for _ in range(2):
+                for compiled, each in pairs:
+                    self.check(compiled, each, x)
+            self.assertEqual(len(made), i + 1)
+
+    def test_models_that_are_dropped(self):
+        """Nothing is kept of them, and Dynamo compiles those that come later,
+        with their weights bound as long as it can be."""
+        x = torch.randn(5, 16)
+        known, built = [], self.keep_built()
+        for _ in range(12):
+            model = network()
+            compiled = torch.compile(model, backend="hidet")
+            self.check(compiled, model, x)
+            self.check(compiled, model, x)
+            old = [weakref.ref(weight) for weight in model.parameters()]
+            del model, compiled
+            gc.collect()
+            self.assertEqual([weight() for weight in old], [None] * len(old))
+            # What has weights as inputs stays, for others.
+            kept = [each.built.constants for each in built if each.built]
+            self.assertFalse(any(kept))
+            known.append(sum(map(len, weights.bound_of.values())))
+        self.assertEqual(known, [0] * len(known))
+        self.assertGreater(len(set(map(id, built))), weights.MOST_BOUND)
+
     def test_how_changes_are_seen(self):
         """By libhidet, which asks PyTorch's library, and by Python."""
         functions = watched.functions()
@@ -272,7 +320,6 @@ class Inputs(unittest.TestCase):
             lambda a, _b, _c: setattr(a, "data", torch.ones(3)),
             lambda _a, _b, c: c.set_(torch.ones(5)),
             lambda _a, _b, c: c.untyped_storage().resize_(1 << 20),
-            lambda _a, b, _c: torch.utils.swap_tensors(b, torch.ones(2, 2)),
         ):
             for found in functions, None:
                 with mock.patch.object(watched, "functions", lambda: found):

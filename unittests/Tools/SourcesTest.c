@@ -53,6 +53,10 @@ static void sees_each_change(void **state) {
     assert_int_equal(hidet_sources_unchanged(&sources), 0);
     assert_int_equal(own[i].times_asked, 0);
     own[i].address = addresses[i];
+    objects[i] = NULL;
+    assert_int_equal(hidet_sources_unchanged(&sources), 0);
+    assert_int_equal(own[i].times_asked, 0);
+    objects[i] = &own[i];
   }
   // What one has more than another has less.
   own[0].version++, own[1].version--;

@@ -161,12 +161,6 @@ class Compiled:
             return None
         return alone.quick(rest)
 
-    def release(self) -> None:
-        """Parts are built again when they are called."""
-        for version in (self.only, *self.versions.values()):
-            for part in version.parts if version else ():
-                part.built = None
-
     def sizes_of(self, arguments: Sequence) -> tuple:
         """What is known by symbols of what a call is given."""
         return tuple(

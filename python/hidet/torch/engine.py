@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 
 import torch
+from torch.utils.weak import WeakIdRef
 
 from hidet._library import Array
 from hidet.errors import InternalError, UnsupportedError, UsageError
@@ -75,7 +76,6 @@ class Model:
             for size in sorted(letters):
                 model.set_buckets(size)
         self.letters = frozenset(letters)
-        self.weights = weights  # As long as somebody may look for this one.
         self.on_gpu = device.type == "cuda"
         where = f"cuda:{device.index or 0}" if self.on_gpu else "sim"
         self.frozen, self.opened = model, Device(module.context, where)
@@ -123,9 +123,9 @@ class Models:
             return model
 
 
-def identity(tensor: torch.Tensor) -> tuple[int, int, int]:
+def identity(tensor: torch.Tensor) -> tuple[WeakIdRef, int, int]:
     version = 0 if tensor.is_inference() else tensor._version
-    return id(tensor), version, tensor.data_ptr()
+    return WeakIdRef(tensor), version, tensor.data_ptr()
 
 
 class Engine:

@@ -10,6 +10,7 @@ import operator
 import threading
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
@@ -40,7 +41,7 @@ log = logging.getLogger("hidet.torch")
 @dataclasses.dataclass(frozen=True)
 class Built:
     """What a part was compiled to. Of its placeholders some are constants, by
-    number, which were these tensors; the rest are the engine's inputs."""
+    number, whose tensors are watched; the rest are the engine's inputs."""
 
     engine: Engine
     given: list[int]
@@ -49,14 +50,10 @@ class Built:
     watched: Watched
     take: Callable[[Sequence], tuple]  # The constants of what a call is given.
 
-    @property
-    def fixed(self) -> tuple[torch.Tensor, ...]:
-        return self.watched.tensors
-
     def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether constants are the tensors that they were, unchanged."""
-        same = map(operator.is_, self.take(tensors), self.watched.tensors)
-        return all(same) and bool(self.watched.unchanged())
+        same = self.watched.are(self.take(tensors))
+        return same and bool(self.watched.unchanged())
 
 
 def taker(places: list[int]) -> Callable[[Sequence], tuple]:
@@ -86,8 +83,9 @@ class Part(torch.nn.Module):
     """Called with the tensors for the graph's placeholders, gives the tuple of
     its results. constants: numbers of the placeholders whose tensors are the
     same from call to call; where one is another one after all, or has changed
-    in place, what was compiled with it is thrown away. Any thread may call it:
-    one compiles, while others who want that wait.
+    in place, what was compiled with it is thrown away, and where nobody else has
+    it any more: none is kept. Any thread may call it: one compiles, while others
+    who want that wait.
 
     stored: results that become, and are, a placeholder's tensor, which nobody
     else reads, both by number: they are computed there where that can be, and
@@ -228,6 +226,18 @@ class Part(torch.nn.Module):
                 self.built = self.build(tensors)
             return self.built
 
+    def forgetter(self) -> Callable[[], None]:
+        """For when a constant is no more."""
+        own = weakref.ref(self)
+
+        def forget() -> None:
+            part = own()
+            if part is not None and part.built is not None:
+                part.built = None
+                part.changes += 1
+
+        return forget
+
     def store_nothing(self) -> None:
         """Results are tensors of their own from now on."""
         with self.lock:
@@ -242,7 +252,8 @@ class Part(torch.nn.Module):
             and not tensors[i].is_inference()
         ]
         take = taker(self.constants)
-        watched = watch(take(tensors))  # Before anything is read.
+        # Before anything is read.
+        watched = watch(take(tensors), self.forgetter())
         fixed = {self.placeholders[i]: tensors[i] for i in self.constants}
         given = [
             i for i, node in enumerate(self.placeholders) if node not in fixed
@@ -323,9 +334,12 @@ class Part(torch.nn.Module):
         it, and which node each of its nodes is for, by name."""
         with self.lock:
             built = self.built
+        tensors = built.watched.tensors if built else None
+        if tensors is None:
+            raise UsageError("weights of the model are no more")
         fixed = {
             self.placeholders[i]: tensor
-            for i, tensor in zip(built.constants, built.fixed)
+            for i, tensor in zip(built.constants, tensors)
         }
         letters = built.engine.model.letters
         nodes: dict[str, fx.Node] = {}

@@ -2,11 +2,12 @@
 """Tensors, and whether they are what they were: hundreds, at each call.
 
 A tensor counts in-place changes (`_version`), and lies elsewhere when its `data`
-is set. To ask each from Python takes 0.1 us. libhidet asks PyTorch's library
-itself: for the address by the C interface that AOTInductor's models use, whose
-handles are addresses of at::Tensor; for the version by TensorBase::_version().
-The at::Tensor of a Python tensor is the word of the object that has `_cdata`.
-Where that is not as it should be, or not seen to work, Python asks.
+is set; torch.utils.swap_tensors() refuses what somebody watches. To ask each
+from Python takes 0.1 us. libhidet asks PyTorch's library itself: for the address
+by the C interface that AOTInductor's models use, whose handles are addresses of
+at::Tensor; for the version by TensorBase::_version(). The at::Tensor of a Python
+tensor is the word of the object that has `_cdata`. Where that is not as it should
+be, or not seen to work, Python asks.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import ctypes
 import functools
 import operator
 import os
+import weakref
 from collections.abc import Callable
 
 import torch
@@ -27,38 +29,84 @@ WORD = ctypes.sizeof(ctypes.c_void_p)
 NAMES = "aoti_torch_get_data_ptr", "_ZNK2at10TensorBase8_versionEv"
 
 
-def watch(tensors: tuple[torch.Tensor, ...]) -> Watched:
-    """tensors: none that cannot count its changes."""
-    watched, found = Watched(tensors), functions()
+def watch(
+    tensors: tuple[torch.Tensor, ...], gone: Callable[[], None] | None = None
+) -> Watched:
+    """tensors: none that cannot count its changes. gone: called when the first
+    of them is no more."""
+    watched, found = Watched(tensors, gone), functions()
     if found:
-        watched.unchanged = watched.by_library(*found) or watched.by_python
+        unchanged = watched.by_library(tensors, *found)
+        watched.unchanged = unchanged or watched.by_python
     return watched
 
 
 class Watched:
-    """Keep it as long as `unchanged` may be called."""
+    """Keeps none of them. Keep it as long as `unchanged` may be called."""
 
-    def __init__(self, tensors: tuple[torch.Tensor, ...]) -> None:
-        self.tensors = tensors
+    def __init__(
+        self,
+        tensors: tuple[torch.Tensor, ...],
+        gone: Callable[[], None] | None = None,
+    ) -> None:
+        self.ids = tuple(map(id, tensors))
         self.versions = tuple(map(VERSION, tensors))
         self.addresses = tuple(map(ADDRESS, tensors))
         # Whether they are what they were.
         self.unchanged: Callable[[], object] = self.by_python
+        self.objects: ctypes.Array | tuple = ()  # Their at::Tensor.
+        self.gone = gone
+        own = weakref.ref(self)
+
+        def lose(_: object) -> None:
+            watched = own()
+            if watched is not None:
+                watched.lose()
+
+        self.refs = tuple(weakref.ref(tensor, lose) for tensor in tensors)
+
+    def lose(self) -> None:
+        """One is no more; its at::Tensor still is, until this returns."""
+        for i in range(len(self.objects)):
+            self.objects[i] = None
+        gone, self.gone = self.gone, None
+        if gone is not None:
+            gone()
+
+    @property
+    def tensors(self) -> tuple[torch.Tensor, ...] | None:
+        """None: one is no more."""
+        found = [ref() for ref in self.refs]
+        for tensor in found:
+            if tensor is None:
+                return None
+            tensor._fix_weakref()
+        return tuple(found)
+
+    def are(self, tensors: tuple[torch.Tensor, ...]) -> bool:
+        """Whether those are these; some that are others may have been given a
+        place in memory that was another's, but not while these are."""
+        return tuple(map(id, tensors)) == self.ids
 
     def by_python(self) -> bool:
+        tensors = self.tensors
         return (
-            tuple(map(VERSION, self.tensors)) == self.versions
-            and tuple(map(ADDRESS, self.tensors)) == self.addresses
+            tensors is not None
+            and tuple(map(VERSION, tensors)) == self.versions
+            and tuple(map(ADDRESS, tensors)) == self.addresses
         )
 
-    def by_library(self, address: int, version: int) -> Callable | None:
+    def by_library(
+        self, tensors: tuple[torch.Tensor, ...], address: int, version: int
+    ) -> Callable | None:
         """What asks by these functions of PyTorch's; None: it cannot."""
-        objects = [place_of(tensor) for tensor in self.tensors]
+        objects = [place_of(tensor) for tensor in tensors]
         if None in objects:
             return None
         count = len(objects)
+        self.objects = (ctypes.c_void_p * count)(*objects)
         arrays = (
-            (ctypes.c_void_p * count)(*objects),
+            self.objects,
             (ctypes.c_void_p * count)(*self.addresses),
             (ctypes.c_int64 * count)(*self.versions),
         )
@@ -98,14 +146,13 @@ def functions() -> tuple[int, int] | None:
     except (OSError, AttributeError):
         return None
     with torch.inference_mode(False), torch.no_grad():
-        tensor, other = (torch.zeros(1, device="cpu") for _ in range(2))
+        tensor = torch.zeros(1, device="cpu")
         for change in (
             lambda: tensor.add_(1),
             lambda: setattr(tensor, "data", torch.zeros(1, device="cpu")),
-            lambda: torch.utils.swap_tensors(tensor, other),
         ):
             watched = Watched((tensor,))
-            unchanged = watched.by_library(address, version)
+            unchanged = watched.by_library((tensor,), address, version)
             if unchanged is None or not unchanged():
                 return None
             change()

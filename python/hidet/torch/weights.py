@@ -7,7 +7,8 @@ Here they are no inputs of the graph any more, under a guard that each is still
 the same tensor, as Dynamo itself does with tensors whose addresses are promised
 (wrap_tensor() in torch/_dynamo/variables/builder.py): it looks for what to hand
 over in the graph when the backend has returned. A guard of identity is of nearly
-no cost, because a module's dictionary of tensors has a version.
+no cost, because a module's dictionary of tensors has a version. Weights are kept
+by the model alone: where one is no more, Dynamo drops what it compiled for it.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ import torch
 from torch import fx
 from torch._dynamo.guards import GuardBuilder, install_guard
 from torch._dynamo.source import is_from_unspecialized_nn_module_source
-from torch._guards import Source
+from torch._dynamo.symbolic_convert import InstructionTranslator
+from torch._guards import ChainedSource, Source
 
-# Code whose modules or their tensors are others again and again is compiled so
-# often for tensors that are the same; after that they are inputs like any.
+# So many models with the same code are bound at once, and a model whose tensors
+# are others again and again so often; after that they are inputs like any.
 MOST_BOUND = 2
+# And as long as code was compiled so often at most: Dynamo gives it up where that
+# is twice as many, also if nearly all of those models are no more.
+MOST_COMPILED = 4
 
 
 class Callee(Protocol):
@@ -34,9 +39,6 @@ class Callee(Protocol):
         """A function of the inputs of these numbers alone, which gives None
         where it does not know what to do; None: there is none now."""
 
-    def release(self) -> None:
-        """Nobody may ask for a long time: weights are to be kept by others."""
-
 
 def bind_weights(
     module: fx.GraphModule, inputs: Sequence, call: Callable, callee: Callee
@@ -44,23 +46,24 @@ def bind_weights(
     """What Dynamo is to call where `call` takes all inputs of its graph."""
     nodes = [n for n in module.graph.nodes if n.op == "placeholder"]
     weights = {i: inputs[i] for i, node in enumerate(nodes) if is_weight(node)}
-    places = {nodes[i].meta["grapharg"].source: weights[i] for i in weights}
-    code, times = compiled_before()
-    for bound in tuple(known.get(code, ())):
-        bound.release_unless(places)
+    sources = [nodes[i].meta["grapharg"].source for i in weights]
     types = {type(weight) for weight in weights.values()}
-    if (
-        not weights
-        or times >= MOST_BOUND
-        or not types <= {torch.Tensor, torch.nn.Parameter}
-    ):
+    if not weights or not types <= {torch.Tensor, torch.nn.Parameter}:
         return call
-    for source in places:
+    beside, compiled = bound_now()
+    owner = owner_of(sources[0])
+    times = owners.get(owner, 0) if owner is not None else compiled
+    bound_before = min(max(times, len(beside)), compiled)
+    if bound_before >= MOST_BOUND or compiled >= MOST_COMPILED:
+        return call
+    for source in sources:
         install_guard(source.make_guard(GuardBuilder.ID_MATCH))
     for i, weight in weights.items():
         keep_out(module.graph, nodes[i], weakref.ref(weight))
-    bound = Bound(call, weights, places, len(inputs), callee)
-    known.setdefault(code, weakref.WeakSet()).add(bound)
+    bound = Bound(call, weights, len(inputs), callee)
+    beside.add(bound)
+    if owner is not None:
+        owners[owner] = times + 1
     return bound
 
 
@@ -74,12 +77,28 @@ def is_weight(node: fx.Node) -> bool:
     )
 
 
-def compiled_before() -> tuple[int, int]:
-    """A number for the code that Dynamo compiles, and how often it has before."""
+def bound_now() -> tuple[weakref.WeakSet[Bound], int]:
+    """What is bound of the code that Dynamo compiles, and how often it was
+    compiled before since Dynamo was reset, which may leave some of those."""
+    for number in [n for n, those in bound_of.items() if not those]:
+        del bound_of[number]
     found = torch._guards.CompileContext.current_compile_id()
     if found is None or found.frame_compile_id is None:
-        return -1, MOST_BOUND
-    return found.frame_id, found.frame_compile_id
+        return weakref.WeakSet(), MOST_COMPILED
+    return (
+        bound_of.setdefault(found.frame_id, weakref.WeakSet()),
+        found.frame_compile_id,
+    )
+
+
+def owner_of(source: Source) -> object | None:
+    """The module that Dynamo's code has in a variable, by which it finds a
+    weight; None: another way leads there."""
+    while isinstance(source, ChainedSource):
+        source = source.base
+    found = InstructionTranslator.current_tx().f_locals
+    owner = found.get(getattr(source, "local_name", None))
+    return owner if isinstance(owner, torch.nn.Module) else None
 
 
 def keep_out(graph: fx.Graph, node: fx.Node, weight: weakref.ref) -> None:
@@ -94,9 +113,7 @@ def keep_out(graph: fx.Graph, node: fx.Node, weight: weakref.ref) -> None:
 
 
 class Bound:
-    """A function of a graph's inputs, with the weights among them. It keeps these
-    until the same code is compiled for others at the same places, as where a model
-    has got others; who has these then is who owns them."""
+    """A function of a graph's inputs, with the weights among them."""
 
     # Dynamo copies the attributes of what it calls.
     __slots__ = (
@@ -107,20 +124,17 @@ class Bound:
         "quick",
         "refs",
         "rest",
-        "weights",
     )
 
     def __init__(
         self,
         call: Callable,
         weights: dict[int, torch.Tensor],
-        places: dict[Source, torch.Tensor],
         count: int,
         callee: Callee,
     ) -> None:
         self.call, self.callee = call, callee
         self.refs = {i: weakref.ref(weight) for i, weight in weights.items()}
-        self.weights: dict[Source, torch.Tensor] | None = places
         self.rest = [i for i in range(count) if i not in weights]
         self.count = count
         self.quick: Callable | None = None
@@ -143,12 +157,9 @@ class Bound:
         self.quick = self.callee.quick(self.rest)
         return made
 
-    def release_unless(self, places: dict[Source, torch.Tensor]) -> None:
-        """Unless where it found weights nothing else is now."""
-        held = self.weights or {}
-        if any(held[at] is not places[at] for at in held.keys() & places):
-            self.weights = self.quick = None
-            self.callee.release()
 
-
-known: dict[int, weakref.WeakSet[Bound]] = {}  # By the code's number.
+bound_of: dict[int, weakref.WeakSet[Bound]] = {}  # By the code's number.
+# How often each was bound.
+owners: weakref.WeakKeyDictionary[torch.nn.Module, int] = (
+    weakref.WeakKeyDictionary()
+)
