@@ -15,6 +15,7 @@ import functools
 import torch
 
 from hidet.torch import attention  # noqa: F401 (its operator has a row)
+from hidet.torch.apart import APART
 from hidet.torch.operators import (
     elementwise as e,
     norms as n,
@@ -99,6 +100,8 @@ ROWS = {
     "prims::convert_element_type": e.convert,
 
     # Elementwise, several operands
+    "__lshift__.Scalar":        e.by_kind("", "shift_left"),
+    "__rshift__.Scalar":        e.by_kind("", "shift_right"),
     "add.Scalar":               e.scaled("add"),
     "add.Tensor":               e.scaled("add"),
     "addcdiv":                  e.addcmul("div"),
@@ -297,6 +300,7 @@ ROWS = {
     "baddbmm":                  p.add_product,
     "bmm":                      p.matmul,
     "convolution":              p.convolution,
+    "_grouped_mm":              p.grouped,
     "dot":                      p.vector_product,
     "linear":                   p.linear,
     "mm":                       p.matmul,
@@ -304,6 +308,7 @@ ROWS = {
     "outer":                    p.outer,
     "vdot":                     p.vector_product,
     "hidet::attention":         p.attention_whole,
+    "transformers::grouped_mm_fallback": p.grouped,
 
     # Normalization and softmax
     "_fused_rms_norm":          n.rms_norm,
@@ -357,19 +362,36 @@ def find_overload(name: str) -> torch._ops.OpOverload | None:
     return getattr(found, overload or "default", None)
 
 
+# Of libraries whose operators are there once they are imported.
+FOREIGN = {name for name in ROWS if name.startswith("transformers::")}
+
+
 @functools.cache
+def rows_found() -> dict:
+    found = {find_overload(name): ROWS[name] for name in ROWS.keys() - FOREIGN}
+    found.pop(None, None)
+    return found
+
+
 def table() -> dict:
     """By overload."""
-    found = {find_overload(name): row for name, row in ROWS.items() if row}
-    found.pop(None, None)
+    found = rows_found()
+    for name in FOREIGN:
+        overload = find_overload(name)
+        if overload is not None:
+            found.setdefault(overload, ROWS[name])
     return found
 
 
 @functools.cache
 def decompositions() -> dict:
-    """Those of PyTorch for what the table has not. What the table has stays
-    whole, but for what it has to be taken apart for PyTorch itself."""
+    """Those of PyTorch and ours for what the table has not. What the table has
+    stays whole, but for what ours take apart of it."""
     from torch._decomp import core_aten_decompositions
 
-    found = core_aten_decompositions()
-    return {op: way for op, way in found.items() if op not in table()}
+    found = {**core_aten_decompositions(), **APART}
+    return {
+        op: way
+        for op, way in found.items()
+        if op in APART or op not in table()
+    }

@@ -37,6 +37,36 @@ def outer(c: Call, a: Value, b: Value) -> Value:
     )
 
 
+def grouped(
+    c: Call, x: Value, weight: Value, ends=None, bias=None, _dtype=None
+) -> Value:
+    """Rows of x by a matrix each: those before the first of `ends` by the first,
+    those from there to the second by the second. Behind the last are zeros."""
+    if x.rank != 2 or weight.rank != 3 or ends is None or bias is not None:
+        raise Unsupported("a grouped product but of rows by matrices")
+    (m, k), (z, _, n) = x.shape, weight.shape
+    if not m or not k or not z:
+        raise Unsupported("a grouped product of nothing")
+    zero, one = c.constant(0, "i64"), c.constant(1, "i64")
+    row = c.node("range", [zero, one], "i64", (m,), n=m)
+    row = c.reshape(row, (m, 1))
+    behind = c.binary("less_equal", c.cast(ends, "i64"), row, "bool")
+    at = reduce_to(c, "reduce_sum", c.cast(behind, "i64"), [1])
+    chosen = c.binary("minimum", at, c.constant(z - 1, "i64"))
+    flat = c.reshape(c.permute(weight, [0, 2, 1]), (1, z, n * k))
+    matrices = c.node(
+        "gather_rows",
+        [flat, c.reshape(chosen, (1, m))],
+        weight.type,
+        (1, m, n * k),
+    )
+    matrices = c.reshape(matrices, (m, n, k))
+    made = product(c, matrices, c.reshape(x, (m, k, 1)))
+    inside = c.binary("less", at, c.constant(z, "i64"), "bool")
+    made = c.cast(c.reshape(made, (m, n)), c.type)
+    return c.node("where", [inside, made, c.constant(0, c.type)], c.type, (m, n))
+
+
 def linear(
     c: Call, x: Value, weight: Value, bias: Value | None = None
 ) -> Value:
