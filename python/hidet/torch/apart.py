@@ -53,9 +53,10 @@ def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
 
 @of(aten.addbmm.default)
 def addbmm(x: Tensor, a: Tensor, b: Tensor, *, beta=1, alpha=1) -> Tensor:
-    # Nothing is added where beta is 0, not even what is no number.
-    added = torch.bmm(a, b).sum(0) * alpha
-    return added if beta == 0 else x * beta + added
+    # One product, over all that is summed.
+    rows = a.transpose(0, 1).reshape(a.shape[1], -1)
+    columns = b.reshape(-1, b.shape[2])
+    return torch.addmm(x, rows, columns, beta=beta, alpha=alpha)
 
 
 @of(aten.histc.default)
@@ -168,7 +169,9 @@ def embedding_bag(
     begun = offsets.new_zeros(n + 1)
     begun = begun.index_add(0, offsets[:bags], torch.ones_like(offsets[:bags]))
     bag = begun[:n].cumsum(0) - 1
+    narrow = weight.dtype in (torch.float16, torch.bfloat16)
     rows = weight.index_select(0, index)
+    rows = rows.float() if narrow else rows
     if weights is not None:
         rows = rows * weights[:, None]
     kept = torch.ones_like(bag)
@@ -179,7 +182,7 @@ def embedding_bag(
     told = begun.new_zeros(bags).index_add(0, bag, kept)
     if mode == 1:
         made = made / told.clamp(min=1)[:, None]
-    return made, bag, told, told
+    return made.to(weight.dtype), bag, told, told
 
 
 @of(aten.adaptive_max_pool2d.default)
