@@ -747,6 +747,40 @@ class Backend(unittest.TestCase):
         gc.collect()
         self.assertEqual([ref() for ref in kept], [None] * 5)
 
+    def test_numbers_that_a_run_knows(self):
+        """Elements of tensors as numbers: asserted, computed with, and given;
+        as a size, they are PyTorch's with all that has it."""
+
+        def asserts(x, n):
+            torch._check(n.max().item() <= x.shape[0])
+            return x.tanh() * 2
+
+        def counts(x, n):
+            return x.exp() * n[0].item() + 1, n.sum().item() + 2
+
+        def sizes(x, n):
+            size = n[1].item()
+            torch._check(size >= 2)
+            torch._check(size <= x.shape[0])
+            return x.tanh().narrow(0, 0, size) * 2
+
+        x, n = torch.randn(4, 3), torch.tensor([2, 3])
+        config = torch._dynamo.config
+        with config.patch(capture_scalar_outputs=True), torch.no_grad():
+            for function, ours in (asserts, True), (counts, True), (sizes, False):
+                torch._dynamo.reset()
+                with Parts() as found:
+                    run = torch.compile(
+                        function, backend="hidet", fullgraph=True
+                    )
+                    for more in 0, 1:
+                        made = run(x + more, n + more)
+                        own = function(x + more, n + more)
+                        torch.testing.assert_close(made, own)
+                self.assertEqual(bool(found.made), ours)
+                if function is asserts:
+                    self.assertRaises(RuntimeError, run, x, n + 9)
+
     def test_fault_of_the_table(self):
         """A row that breaks is no reason to break a model."""
         op = torch.ops.aten.exp.default

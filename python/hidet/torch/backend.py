@@ -43,6 +43,7 @@ from hidet.torch.weights import bind_weights
 
 __all__ = ["Compiled", "divide", "hidet_backend", "said"]
 DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException)
+ELEMENT = torch.ops.aten._local_scalar_dense.default
 
 
 def hidet_backend(
@@ -240,8 +241,9 @@ def has_symbols(value: object) -> bool:
 class Sized(fx.Interpreter):
     """Puts what a graph does into another one, where sizes are numbers: those
     that PyTorch has said by symbols, or else what the node gives for fake
-    tensors. Nothing that a thread beside it sees is changed, as PyTorch's
-    tracers would."""
+    tensors. Numbers that are a tensor's elements, and what is computed of them,
+    are known in a run alone. Nothing that a thread beside it sees is changed, as
+    PyTorch's tracers would."""
 
     def __init__(self, graph: fx.GraphModule, numbers: dict[str, int]) -> None:
         super().__init__(graph)
@@ -249,14 +251,26 @@ class Sized(fx.Interpreter):
         self.numbers = numbers
         self.fakes = Fakes(numbers)
         self.copies: dict[fx.Node, object] = {}
+        self.unknown: set[fx.Node] = set()  # Numbers, or nothing.
 
     def run_node(self, node: fx.Node) -> object:
         symbolic = node.meta.get("val")
+        asks = not self.unknown.isdisjoint(node.all_input_nodes)
+        if (
+            node.op == "call_function"
+            and (asks or node.target is ELEMENT)
+            and (symbolic is None or is_number(symbolic))
+        ):
+            self.copies[node] = self.copy_of(node, symbolic)
+            self.unknown.add(node)
+            return None
         value = None
         if node.op == "call_function":
             value = self.fakes.value(symbolic)
         if value is None:
             try:
+                if asks and node.op == "call_function":
+                    raise DataDependentOutputException(node.target)
                 value = super().run_node(node)
             except DEPENDENT as error:
                 raise UnsupportedError(
@@ -269,11 +283,15 @@ class Sized(fx.Interpreter):
         if number and node.op != "placeholder":
             self.copies[node] = value
             return value
-        copy = self.made.node_copy(node, self.copies.__getitem__)
-        copy.meta["val"] = value
+        copy = self.copy_of(node, value)
         copy.meta["sizes"] = sizes_of_value(symbolic, value, self.numbers)
         self.copies[node] = value if number else copy
         return value
+
+    def copy_of(self, node: fx.Node, value: object) -> fx.Node:
+        copy = self.made.node_copy(node, self.copies.__getitem__)
+        copy.meta["val"] = value
+        return copy
 
 
 def with_sizes(graph: fx.GraphModule, arguments: Sequence) -> Later:
