@@ -747,6 +747,26 @@ class Backend(unittest.TestCase):
         gc.collect()
         self.assertEqual([ref() for ref in kept], [None] * 5)
 
+    def test_windows_that_are_longer(self):
+        """Than what they are of, as PyTorch has them where sizes are rounded
+        up."""
+        for pool, x in (
+            (nn.AvgPool2d(9, ceil_mode=True), torch.randn(1, 3, 2, 5)),
+            (nn.AvgPool2d(9, padding=2, ceil_mode=True), torch.randn(1, 3, 4, 5)),
+            (
+                nn.AvgPool1d(7, padding=1, ceil_mode=True, count_include_pad=False),
+                torch.randn(2, 3, 4),
+            ),
+            (nn.MaxPool2d(9, 2, ceil_mode=True), torch.randn(1, 3, 8, 9)),
+        ):
+            torch._dynamo.reset()
+            (made,) = self.compare(pool.eval(), x)
+            self.assertEqual(made.refused, "")
+        holes = nn.MaxPool2d(4, 3, dilation=3, ceil_mode=True).eval()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.compare(holes, torch.randn(1, 3, 8, 9))  # In PyTorch.
+
     def test_numbers_that_a_run_knows(self):
         """Elements of tensors as numbers: asserted, computed with, and given;
         as a size, they are PyTorch's with all that has it."""
@@ -800,22 +820,26 @@ class Backend(unittest.TestCase):
         )
 
     def test_refused_by_the_compiler(self):
-        """What the table takes and the compiler does not runs in PyTorch."""
+        """What the table takes and the compiler does not runs in PyTorch, also
+        where the table has said what is none."""
         engine = part.Engine
+        for kind in hidet.UnsupportedError, hidet.InvalidError:
 
-        def refuse(*_):
-            raise hidet.UnsupportedError("not today")
+            def refuse(*_):
+                raise kind("not today")
 
-        part.Engine = refuse
-        try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                self.compare(lambda x: x.exp() + 1, torch.randn(3))
-        finally:
-            part.Engine = engine
-        texts = [str(w.message) for w in caught if "hidet" in str(w.message)]
-        self.assertEqual(len(texts), 1)
-        self.assertRegex(texts[0], r"aten.exp.default.*not today")
+            torch._dynamo.reset()
+            part.Engine = refuse
+            try:
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    self.compare(lambda x: x.exp() + 1, torch.randn(3))
+            finally:
+                part.Engine = engine
+            texts = [str(w.message) for w in caught]
+            texts = [text for text in texts if "hidet" in text]
+            self.assertEqual(len(texts), 1)
+            self.assertRegex(texts[0], r"aten.exp.default.*not today")
 
 
 class Folder(unittest.TestCase):

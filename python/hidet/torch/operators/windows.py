@@ -45,18 +45,31 @@ def max_pool_plain(rank: int):
     return function
 
 
+def inside(
+    kernel: list[int], x: Value, pads: list[int], steps: list[int]
+) -> list[int]:
+    """Windows as far as there is something: PyTorch rounds sizes up to one of
+    a window that is longer. Those with holes are left as they are."""
+    sizes = x.shape[-len(kernel) :]
+    return [
+        min(k, n + 2 * p) if step == 1 else k
+        for k, n, p, step in zip(kernel, sizes, pads, steps)
+    ]
+
+
 def pool(c, x, rank, kernel, stride, padding, ceil, dilation) -> Value:
     x, shape = batched(c, x, rank)
     kernel = per_axis(kernel, rank)
     pads = per_axis(padding, rank)
+    steps = per_axis(dilation, rank)
     made = c.node(
         ".MaxPool",
         [x],
         shape=shape,
-        kernel_shape=kernel,
+        kernel_shape=inside(kernel, x, pads, steps),
         strides=per_axis(stride, rank) if stride else kernel,
         pads=pads + pads,
-        dilations=per_axis(dilation, rank),
+        dilations=steps,
         ceil_mode=int(ceil),
     )
     return c.reshape(made, c.shape)
@@ -82,7 +95,7 @@ def average_pool(rank: int):
             ".AveragePool",
             [x],
             shape=shape,
-            kernel_shape=kernel,
+            kernel_shape=inside(kernel, x, pads, [1] * rank),
             strides=per_axis(stride, rank) if stride else kernel,
             pads=pads + pads,
             ceil_mode=int(ceil),
