@@ -233,14 +233,17 @@ static double image_cycles(const load_t *l) {
 }
 
 // More than others' that an element takes on its way out. Kernels with maps
-// have it in shared memory, from where neighbours store neighbours; of a result
-// that goes elsewhere than where the kernel has it, nothing is known.
+// have it in shared memory, from where neighbours store neighbours, where it
+// does not go as the copy engine takes it; of what is computed of sums first,
+// or of other kernels' results that go elsewhere than where they have them,
+// nothing is known.
 static double alone_cycles(const load_t *l) {
   const hd_product_form_t *form = l->form;
   const bool *maps = l->c->template->maps;
+  if (maps[0] || maps[1] || maps[HD_PRODUCT_IMAGE])
+    return form->c.same || form->result.value ? 0 : l->machine->near_store;
   int64_t bits = form->sizes[HD_AXIS_N] * hd_scalar_bits(form->result.type);
-  bool is_alone = form->c.same && bits % (HD_FORM_WIDE * 8) != 0;
-  if (!is_alone || maps[0] || maps[1] || maps[HD_PRODUCT_IMAGE])
+  if (!form->c.same || bits % (HD_FORM_WIDE * 8) == 0)
     return 0;
   return l->c->template->takes_aligned ? l->machine->near_store
                                        : l->machine->scattered_store;
@@ -295,9 +298,10 @@ static double moved_bytes(const load_t *l) {
 // Microseconds that b takes to come from memory through rings, of which no more
 // comes than blocks have asked for at a time, in the time that a load takes
 // then; blocks one below the other ask for the same. Of what is read to
-// registers heads do not say how much that is.
+// registers heads do not say how much that is; kernels that read images ask for
+// all rows at once.
 static double asking_us(const load_t *l) {
-  if (figure(l->c, HD_FIGURE_PASSING) <= 0)
+  if (figure(l->c, HD_FIGURE_PASSING) <= 0 || reads_image(l))
     return 0;
   const int64_t *sizes = l->form->sizes;
   double stages = at_most(figure(l->c, HD_FIGURE_STAGES), DEEP);

@@ -19,7 +19,7 @@ enum {
                            // inside.
   OUTPUT_INSTRUCTIONS = 12, // Of a result, beside its products: what is read
                             // made f32, bias and activation, its way out.
-  BUSY_WARPS = 2, // That keep a scheduler busy.
+  BUSY_WARPS = 2,           // That keep a scheduler busy.
   OWN_REGISTERS = 32,
 };
 
