@@ -8,11 +8,12 @@
 // So several of them are under way at once, and LLVM has one block to work on
 // in place of two or three for each. The load is a pure function where what the
 // tensor holds does not change, and where the predicate is false nothing is
-// read. Of what may change (the launch before may write it until this one has
-// waited) it is one, too, but stays in its place. As a branch it would come to
-// registers of its own, that are moved under the same predicate: ptxas has
-// seven of these, so that every load would be waited for before a few others
-// are asked for.
+// read. Where it may change (the launch before may write it until this one has
+// waited) it has effects for LLVM, and stays in its place among stores,
+// barriers and other loads; it is a weak load, by which nobody polls. As a
+// branch it would come to registers of its own, that are moved under the same
+// predicate: ptxas has seven of these, so that every load would be waited for
+// before a few others are asked for.
 #include "CodeGen/EmitAccess.h"
 
 #include <stdio.h>

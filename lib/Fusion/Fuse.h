@@ -58,6 +58,11 @@ const hd_graph_t *hd_graph_settle(hd_module_t *module, const hd_graph_t *graph);
 uint64_t hd_node_computed(const hd_node_t *node, const hd_node_t *const *group,
                           size_t count);
 
+// Which of those, `computed`, are loaded from where elements of a table say.
+uint64_t hd_node_gathered(hd_scheduler_t *scheduler, const hd_node_t *node,
+                          const hd_node_t *const *group, size_t count,
+                          uint64_t computed);
+
 // The input of a node that a tensor of its flat task is; NULL: another of its
 // tensors.
 const hd_value_t *hd_node_input_of(const hd_node_t *node, const hd_task_t *flat,

@@ -108,7 +108,7 @@ static const char *obstacle(chosen_t *f, hd_arena_t *arena, size_t last) {
   const char *why = hd_grouped_form_find(arena, tried.merged.flat, &form);
   if (why)
     return hd_arena_printf(f->c.arena, "%s", why);
-  if (!hd_task_candidates(context, arena, tried.merged.flat, 0, &found) ||
+  if (!hd_task_candidates(context, arena, tried.merged.flat, 0, 0, &found) ||
       !found.size || found.data[0].template->form != HD_FORM_KIND_GROUPED)
     return "no template that orders rows is expected to be the best";
   double apart = hd_task_price(context, arena, f->c.nodes[f->product].flat,

@@ -16,7 +16,7 @@ const hd_candidates_t *hd_fold_candidates(hd_folder_t *f, const hd_node_t *node,
   hd_candidates_t *candidates = hd_ptr_map_find(&f->prices, flattened);
   if (!candidates) {
     candidates = HD_ARENA_NEW(f->arena, hd_candidates_t);
-    if (!hd_task_candidates(f->module->context, f->arena, flattened->flat, 0,
+    if (!hd_task_candidates(f->module->context, f->arena, flattened->flat, 0, 0,
                             candidates))
       candidates->size = 0;
     hd_ptr_map_set(f->arena, &f->prices, flattened, candidates);

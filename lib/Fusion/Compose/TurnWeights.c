@@ -148,7 +148,7 @@ static double price_of(turner_t *t, const hd_node_t *node) {
   const hd_flattened_t *flattened = hd_fusion_flatten(t->fusion, node);
   return flattened &&
                  hd_task_candidates(t->module->context, t->arena,
-                                    flattened->flat, 0, &found) &&
+                                    flattened->flat, 0, 0, &found) &&
                  found.size
              ? found.data[0].us
              : 0;

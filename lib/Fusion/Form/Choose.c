@@ -194,10 +194,12 @@ static bool look_at_new(chooser_t *c, hd_tunable_t *tunable,
                         const hd_node_t *anchor, const hd_node_t *const *nodes,
                         size_t count) {
   hd_flattened_t *flattened = hd_fusion_flatten(c->fusion, anchor);
+  uint64_t computed = hd_node_computed(anchor, nodes, count);
+  uint64_t gathered =
+      hd_node_gathered(c->scheduler, anchor, nodes, count, computed);
   if (!flattened ||
       !hd_task_candidates(c->module->context, c->arena, flattened->flat,
-                          hd_node_computed(anchor, nodes, count),
-                          &tunable->candidates))
+                          computed, gathered, &tunable->candidates))
     return false;
   tunable->name =
       hd_arena_printf(c->arena, "%s '%s'", anchor->op, hd_node_label(anchor));

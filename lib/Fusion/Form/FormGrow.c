@@ -82,7 +82,7 @@ static const hd_candidates_t *candidates_of(hd_former_t *f,
   if (all)
     return all;
   all = HD_ARENA_NEW(f->arena, hd_candidates_t);
-  if (!hd_task_candidates(f->module->context, f->arena, flat, 0, all))
+  if (!hd_task_candidates(f->module->context, f->arena, flat, 0, 0, all))
     all->size = 0;
   hd_ptr_map_set(f->arena, &f->candidates, flat, all);
   return all;

@@ -114,14 +114,13 @@ static bool is_gathered(hd_scheduler_t *scheduler, const hd_value_t *value,
   return false;
 }
 
-// As hd_surroundings_t has it.
-static uint64_t gathered_inputs(hd_scheduler_t *scheduler,
-                                const hd_node_t *node,
-                                const hd_members_t *group, uint64_t computed) {
+uint64_t hd_node_gathered(hd_scheduler_t *scheduler, const hd_node_t *node,
+                          const hd_node_t *const *group, size_t count,
+                          uint64_t computed) {
   uint64_t gathered = 0;
   for (uint32_t i = 0; i < node->num_inputs && i < 64; i++)
     if (computed >> i & 1 &&
-        is_gathered(scheduler, node->inputs[i], group->nodes, group->anchor))
+        is_gathered(scheduler, node->inputs[i], group, count))
       gathered |= UINT64_C(1) << i;
   return gathered;
 }
@@ -172,7 +171,8 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
     uint64_t computed = hd_node_computed(node, group->nodes, group->anchor);
     around = (hd_surroundings_t){
         .computed = computed,
-        .gathered = gathered_inputs(scheduler, node, group, computed),
+        .gathered = hd_node_gathered(scheduler, node, group->nodes,
+                                     group->anchor, computed),
         .leaving = group->fusion ? leaving_bits(group) : 0,
         .neighbours = neighbours_of(scheduler, group)};
   }

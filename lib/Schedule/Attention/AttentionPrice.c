@@ -108,7 +108,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double steps = waves * (looked * step + results);
   if (split > 1 && !merges)
     begin +=
-        hd_machine_gathering(machine) +
+        hd_machine_cluster_reduce(machine) +
         (split > machine->portable_cluster ? machine->large_cluster_cycles : 0);
   double far = price_reading(
       machine, bytes * z * (m + n) * widths, blocks, reach, together,

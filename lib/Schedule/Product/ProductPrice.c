@@ -154,11 +154,10 @@ static double pieces_of_pixel(const load_t *l) {
 
 // The copy engine walks over an image pixel by pixel, however many bytes of
 // each it brings; but the half of a step in which no pixel has a channel costs
-// half as much again (32 channels, steps of 128 bytes: 1.4 to 1.7 times those
-// of 64).
+// more.
 static double pixel_cycles(const load_t *l) {
   bool half = 2 * (double)l->form->image->channels <= l->bk;
-  return l->bm * l->machine->pixel_cycles * (half ? 1.5 : 1);
+  return l->bm * l->machine->pixel_cycles * (half ? hd_fits.product_vacant : 1);
 }
 
 static double step_cycles(const load_t *l) {
@@ -259,7 +258,7 @@ static double end_cycles(const load_t *l) {
   if (l->split > 1)
     cycles += (figure(l->c, HD_FIGURE_PASSING) > 0
                    ? l->machine->cluster_cycles
-                   : hd_machine_gathering(l->machine) * l->waves) +
+                   : hd_machine_cluster_reduce(l->machine) * l->waves) +
               sums * 4 * ((l->split - 1) / l->split) / l->machine->remote_bytes;
   return cycles;
 }

@@ -349,11 +349,11 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
 
 bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
                         const hd_task_t *flat, uint64_t computed,
-                        hd_candidates_t *candidates) {
+                        uint64_t gathered, hd_candidates_t *candidates) {
   hd_refusals_t refused = {0};
   hd_attention_form_t attention;
   if (!hd_attention_form_find(arena, flat, &attention)) {
-    hd_attention_form_mark(&attention, flat, computed, 0);
+    hd_attention_form_mark(&attention, flat, computed, gathered);
     hd_form_t asked = hd_attention_form_ask(arena, &attention);
     return hd_candidates_find(context, arena, &asked, NULL, candidates,
                               &refused);
@@ -430,7 +430,7 @@ double hd_task_price(hd_context_t *context, hd_arena_t *scratch,
     hd_key_map_set_name(
         arena, prices,
         hd_arena_strndup(arena, hd_buffer_text(&text), text.size), us);
-    if (hd_task_candidates(context, scratch, flat, 0, &found) && found.size)
+    if (hd_task_candidates(context, scratch, flat, 0, 0, &found) && found.size)
       *us = found.data[0].us;
   }
   hd_buffer_fini(&text);

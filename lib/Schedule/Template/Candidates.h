@@ -88,10 +88,10 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
 // definitions that is a product, else of the first that sums over
 // windows, else of the first that are rows, and with the last two as a product
 // of a few rows where that is all the task is; none where there are no such.
-// computed: as hd_surroundings_t has it.
+// computed, gathered: as hd_surroundings_t has them.
 bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
                         const hd_task_t *flat, uint64_t computed,
-                        hd_candidates_t *candidates);
+                        uint64_t gathered, hd_candidates_t *candidates);
 
 // The microseconds that the best of them is expected to take with all operands
 // in memory; 0: there is none. prices: doubles by the texts of tasks, in

@@ -105,7 +105,7 @@ int64_t hd_machine_kept(const hd_machine_t *machine) {
   return machine->cache / OF_CACHE * KEPT;
 }
 
-double hd_machine_gathering(const hd_machine_t *machine) {
+double hd_machine_cluster_reduce(const hd_machine_t *machine) {
   return machine->cluster_cycles + machine->exchange_cycles;
 }
 

@@ -70,9 +70,9 @@ double hd_machine_residents(const hd_machine_t *machine, double threads,
                             double registers, double shared);
 // Bytes that one kernel leaves in the L2 cache for the next, more or less.
 int64_t hd_machine_kept(const hd_machine_t *machine);
-// Cycles until the blocks of a cluster have begun, and then one of them has
-// what the others have sent.
-double hd_machine_gathering(const hd_machine_t *machine);
+// Cycles of a reduction over a cluster beside its sums: until its blocks have
+// begun, and then one of them has what the others have sent.
+double hd_machine_cluster_reduce(const hd_machine_t *machine);
 // Multiprocessors that blocks in clusters of so many may be on.
 int hd_machine_reach(const hd_machine_t *machine, int64_t cluster);
 

@@ -203,7 +203,7 @@ static bool is_best_product(hd_rules_t *rules) {
   hd_candidates_t all = {0};
   rules->failed =
       !hd_task_candidates(rules->module->context, &rules->module->arena,
-                          rules->flat, rules->computed, &all);
+                          rules->flat, rules->computed, rules->gathered, &all);
   return !rules->failed && all.size &&
          all.data[0].template->form == HD_FORM_KIND_PRODUCT;
 }

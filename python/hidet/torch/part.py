@@ -260,7 +260,7 @@ class Part(torch.nn.Module):
         ]
         try:
             engine = self.compile(fixed, given)
-        except (UnsupportedError, ResourceError, InvalidError) as error:
+        except (UnsupportedError, ResourceError) as error:
             self.refuse(error)
             return None
         fakes = [self.placeholders[i].meta["val"] for i in given]

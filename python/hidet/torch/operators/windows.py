@@ -49,12 +49,12 @@ def inside(
     kernel: list[int], x: Value, pads: list[int], steps: list[int]
 ) -> list[int]:
     """Windows as far as there is something: PyTorch rounds sizes up to one of
-    a window that is longer. Those with holes are left as they are."""
+    a window that is longer."""
     sizes = x.shape[-len(kernel) :]
-    return [
-        min(k, n + 2 * p) if step == 1 else k
-        for k, n, p, step in zip(kernel, sizes, pads, steps)
-    ]
+    rows = list(zip(kernel, sizes, pads, steps))
+    if any(s > 1 and (k - 1) * s >= n + 2 * p for k, n, p, s in rows):
+        raise Unsupported("windows with holes, longer than what they are of")
+    return [min(k, n + 2 * p) for k, n, p, _ in rows]
 
 
 def pool(c, x, rank, kernel, stride, padding, ceil, dilation) -> Value:
