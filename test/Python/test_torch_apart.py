@@ -74,6 +74,9 @@ class Apart(unittest.TestCase):
             torch.randint(-1, 9, (50,)),
         )
         self.compare(torch.histc, x, left=["histc"])  # Of all that is there.
+        self.compare(  # Too many elements between.
+            lambda x: torch.histc(x, 1 << 20, -2, 2), x, left=["histc"]
+        )
 
     def test_distances(self):
         a, b = torch.randn(2, 5, 3), torch.randn(2, 6, 3)
@@ -156,6 +159,9 @@ class Apart(unittest.TestCase):
                 x,
             )
             self.compare(lambda x: F.adaptive_max_pool2d(x, size), x[1])
+        self.compare(
+            lambda x: F.adaptive_max_pool2d(x, (0, 2)), x, left=["max_pool"]
+        )
 
     def test_grouped_products(self):
         """Groups without a row, at the ends, too, and all rows in one."""

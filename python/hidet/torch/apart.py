@@ -24,6 +24,10 @@ def of(*overloads: torch._ops.OpOverload) -> Callable:
     return keep
 
 
+# Elements between: a part that is refused is PyTorch's, which makes them all.
+MOST_ELEMENTS = 1 << 26
+
+
 def count(n: int, like: Tensor) -> Tensor:
     return torch.arange(n, device=like.device)
 
@@ -64,6 +68,8 @@ def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> object:
     if not min < max or not math.isfinite(max - min):
         return NotImplemented  # Of the smallest and the largest of the data.
     flat = x.reshape(-1)
+    if flat.numel() * bins > MOST_ELEMENTS:
+        return NotImplemented
     if x.is_floating_point():
         at = ((flat - min) / (max - min) * bins).floor()
     else:
@@ -77,7 +83,9 @@ def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> object:
 
 
 @of(aten._cdist_forward.default)
-def cdist(a: Tensor, b: Tensor, p: float, mode: int | None) -> Tensor:
+def cdist(a: Tensor, b: Tensor, p: float, mode: int | None) -> object:
+    if a.numel() * b.shape[-2] > MOST_ELEMENTS:
+        return NotImplemented
     far = (a.unsqueeze(-2) - b.unsqueeze(-3)).abs()
     if p == 0:
         return (far != 0).sum(-1).to(a.dtype)
@@ -190,7 +198,7 @@ def adaptive_max_pool2d(x: Tensor, size: Sequence[int]) -> object:
     """Windows are as long as the longest: what is behind one's end is its last
     element again."""
     h, w = x.shape[-2:]
-    if not x.numel() or not all(isinstance(n, int) for n in (h, w)):
+    if not x.numel() or not all(size) or not all(isinstance(n, int) for n in (h, w)):
         return NotImplemented
     rows, columns = (windows(n, m, x) for n, m in zip((h, w), size))
     places = rows[:, None, :, None] * w + columns[None, :, None, :]
