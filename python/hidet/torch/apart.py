@@ -143,11 +143,8 @@ def scatter_reduce(
     total = x.scatter_add(dim, index, source)
     ones = torch.ones_like(index, dtype=torch.int64)
     told = torch.full_like(x, int(include_self), dtype=torch.int64)
-    if not include_self:
-        # One where nobody comes, whose own element that is.
-        told = told.scatter_add(dim, index, ones).clamp(min=1)
-    else:
-        told = told.scatter_add(dim, index, ones)
+    # One where nobody comes, whose own element that is.
+    told = told.scatter_add(dim, index, ones).clamp(min=1)
     if not x.is_floating_point():
         return torch.div(total, told, rounding_mode="floor")
     return total / told
@@ -198,7 +195,9 @@ def adaptive_max_pool2d(x: Tensor, size: Sequence[int]) -> object:
     """Windows are as long as the longest: what is behind one's end is its last
     element again."""
     h, w = x.shape[-2:]
-    if not x.numel() or not all(size) or not all(isinstance(n, int) for n in (h, w)):
+    if not x.numel() or not all(size):
+        return NotImplemented
+    if not all(isinstance(n, int) for n in (h, w)):
         return NotImplemented
     rows, columns = (windows(n, m, x) for n, m in zip((h, w), size))
     places = rows[:, None, :, None] * w + columns[None, :, None, :]

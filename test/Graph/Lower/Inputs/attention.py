@@ -9,15 +9,14 @@ added to keys that do not count is finite: where none does, all do.
 usage: attention.py FOLDER COUNT SEED [hidet-run's options...]
 """
 import pathlib
-import subprocess
 import sys
 
 import numpy
 
+import drawn
+
 folder, count, seed = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 rng = numpy.random.default_rng(seed)
-NAMES = {"float32": "f32", "float16": "f16", "bool": "bool", "int64": "i64",
-         "int32": "i32"}
 
 
 def some(*choices):
@@ -33,20 +32,8 @@ def attend(q, k, v, bias, scale):
 
 
 def run(number, text, inputs, expected, tolerance):
-    given = ", ".join("%s: %s%s" % (n, NAMES[str(x.dtype)], list(x.shape))
-                      for n, x in inputs.items())
-    (folder / "a.hir").write_text("graph main(%s) -> y {\n  %s\n}\n" % (given, text))
-    numpy.save(folder / "y.npy", expected)
-    command = ["hidet-run", str(folder / "a.hir"), "-q", "--rtol=%g" % tolerance,
-               "--atol=%g" % tolerance, "--expected=y=@%s" % (folder / "y.npy"),
-               *sys.argv[4:]]
-    for name, value in inputs.items():
-        numpy.save(folder / (name + ".npy"), value)
-        command.append("--input=%s=@%s" % (name, folder / (name + ".npy")))
-    ran = subprocess.run(command, text=True, capture_output=True)
-    if ran.returncode != 0:
-        print((folder / "a.hir").read_text(), ran.stdout, ran.stderr)
-        sys.exit("case %d of seed %d" % (number, seed))
+    drawn.check(folder, text, inputs, expected, tolerance, sys.argv[4:],
+                "case %d of seed %d" % (number, seed))
 
 
 def standard(number):

@@ -6,14 +6,14 @@ row of zero points likewise; without them they are the middle of the range.
 usage: nbits.py FOLDER COUNT SEED [hidet-run's options...]
 """
 import pathlib
-import subprocess
 import sys
 
 import numpy
 
+import drawn
+
 folder, count, seed = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 rng = numpy.random.default_rng(seed)
-NAMES = {numpy.float32: "f32", numpy.float16: "f16"}
 
 
 def packed(q, bits):
@@ -41,33 +41,19 @@ def case(number):
          * scale[..., None].astype(numpy.float64))
     w = w.astype(kind).reshape(n, -1)[:, :k].astype(numpy.float64)
     y = a.astype(numpy.float64) @ w.T + (bias if has_bias else 0)
-    t = NAMES[kind]
     inputs = {"a": a, "b": packed(q, bits).reshape(n, blocks, -1),
               "s": scale.reshape(-1) if rng.integers(2) else scale}
     if zero_kind:
         inputs["z"] = packed(zero, bits).reshape(-1) if zero_kind == 1 else zero
     if has_bias:
         inputs["c"] = bias
-    given = ", ".join("%s: %s%s" % (name, "u8" if v.dtype == numpy.uint8 else t, list(v.shape))
-                      for name, v in inputs.items())
     operands = ["a", "b", "s", "z" if zero_kind else "_"] + (["_", "c"] if has_bias else [])
     while operands[-1] == "_":
         operands.pop()
-    (folder / "nbits.hir").write_text("""graph main(%s) -> y {
-  y = microsoft1.MatMulNBits(%s) { K = %d, N = %d, bits = %d, block_size = %d }
-}
-""" % (given, ", ".join(operands), k, n, bits, block))
-    numpy.save(folder / "y.npy", y.astype(kind))
-    tolerance = 1e-5 if kind == numpy.float32 else 5e-3
-    command = ["hidet-run", str(folder / "nbits.hir"), "-q", "--rtol=%g" % tolerance,
-               "--atol=%g" % tolerance, "--expected=@%s" % (folder / "y.npy"), *sys.argv[4:]]
-    for name, value in inputs.items():
-        numpy.save(folder / (name + ".npy"), value)
-        command.append("--input=%s=@%s" % (name, folder / (name + ".npy")))
-    run = subprocess.run(command, text=True, capture_output=True)
-    if run.returncode != 0:
-        print((folder / "nbits.hir").read_text(), run.stdout, run.stderr)
-        sys.exit("case %d of seed %d" % (number, seed))
+    text = """y = microsoft1.MatMulNBits(%s) { K = %d, N = %d, bits = %d, block_size = %d }""" % (", ".join(operands), k, n, bits, block)
+    drawn.check(folder, text, inputs, y.astype(kind),
+                1e-5 if kind == numpy.float32 else 5e-3, sys.argv[4:],
+                "case %d of seed %d" % (number, seed))
 
 
 for number in range(count):
