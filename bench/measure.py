@@ -170,7 +170,8 @@ def replayed(calls, replays=REPLAYS, skipped=5):
     while ms < 1 and len(calls) * 2 <= MOST_CALLS:
         calls, ms = calls * 2, ms * 2
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
+    # Other threads may load what they have compiled meanwhile.
+    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
         for call in calls:
             call()
     times = []
