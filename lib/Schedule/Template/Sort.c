@@ -26,6 +26,8 @@ enum {
   FEW_SELECTED = 64,     // where all blocks that sort run at once.
   TURN = 1024,           // Elements that a block that selects looks at at once,
   LEAST_ROOM = 2048,     // and pairs that it has room for;
+  LEAST_BOUND = 16,      // Places whose bound groups find,
+  MOST_GROUPS = 1024,    // of so many at most, else sorting does.
   LEAST_PART = 4096,     // elements that are worth a block,
   BLOCKS = 2,            // until a multiprocessor has as many of them;
   HOST_BLOCKS = 256,     // of a host, all.
@@ -345,6 +347,8 @@ static void select_first(sort_t *s) {
   int64_t n = s->axes[COLUMN].size, m = s->axes[PLACE].size;
   int64_t rows = s->axes[ROW].size;
   int64_t room = power_from(LEAST_ROOM, 2 * m + TURN);
+  int64_t groups = 4 * power_from(LEAST_BOUND, m);
+  groups = groups > MOST_GROUPS ? 0 : groups;
   const hd_task_value_t *pairs[2];
   bool first = true;
   while (n > TILE) {
@@ -358,8 +362,10 @@ static void select_first(sort_t *s) {
     if (parts > 1)
       make_pairs(s, parts * m, to);
     const char *instance = hd_arena_printf(
-        s->arena, "sort_select_kernel[%s, ROOM = %lld, LANES = %d]",
-        types_of(s, first, parts == 1), (long long)room, n % 4 == 0 ? 4 : 1);
+        s->arena,
+        "sort_select_kernel[%s, ROOM = %lld, GROUPS = %lld, LANES = %d]",
+        types_of(s, first, parts == 1), (long long)room, (long long)groups,
+        n % 4 == 0 ? 4 : 1);
     int64_t sizes[] = {rows, n, parts, turns, stride_of(turns), m};
     put_kernel(s, instance, sizes, 6, first ? NULL : pairs,
                parts > 1 ? to : NULL);
