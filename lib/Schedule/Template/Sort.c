@@ -25,9 +25,11 @@ enum {
   MOST_SELECTED = 1024,  // Places;
   FEW_SELECTED = 64,     // where all blocks that sort run at once.
   TURN = 1024,           // Elements that a block that selects looks at at once,
-  LEAST_ROOM = 2048,     // and pairs that it has room for;
-  LEAST_BOUND = 16,      // Places whose bound groups find,
-  MOST_GROUPS = 1024,    // of so many at most, else sorting does.
+                         // or twice as many where it has a row to itself,
+  BESIDE = 1024,         // and pairs that it has room for beside them;
+  LEAST_BOUND = 16,      // places whose bound groups find,
+  MOST_GROUPS = 1024,    // of so many at most, else sorting does;
+  SELECTS = 256,         // its threads;
   LEAST_PART = 4096,     // elements that are worth a block,
   BLOCKS = 2,            // until a multiprocessor has as many of them;
   HOST_BLOCKS = 256,     // of a host, all.
@@ -346,9 +348,12 @@ static int64_t stride_of(int64_t turns) {
 static void select_first(sort_t *s) {
   int64_t n = s->axes[COLUMN].size, m = s->axes[PLACE].size;
   int64_t rows = s->axes[ROW].size;
-  int64_t room = power_from(LEAST_ROOM, 2 * m + TURN);
   int64_t groups = 4 * power_from(LEAST_BOUND, m);
   groups = groups > MOST_GROUPS ? 0 : groups;
+  int64_t turn = groups && rows >= s->blocks ? 2 * TURN : TURN;
+  // A bound leaves a quarter, and one more of each group before it: what fits
+  // beside the next turn.
+  int64_t room = groups ? turn + BESIDE : power_from(2 * turn, 2 * m + turn);
   const hd_task_value_t *pairs[2];
   bool first = true;
   while (n > TILE) {
@@ -356,16 +361,17 @@ static void select_first(sort_t *s) {
     int64_t least = 2 * m > LEAST_PART ? 2 * m : LEAST_PART;
     if (parts > n / least)
       parts = n >= least ? n / least : 1;
-    int64_t turns = (n + parts * TURN - 1) / (parts * TURN);
-    parts = (n + turns * TURN - 1) / (turns * TURN);
+    int64_t turns = (n + parts * turn - 1) / (parts * turn);
+    parts = (n + turns * turn - 1) / (turns * turn);
     const hd_task_value_t *to[2];
     if (parts > 1)
       make_pairs(s, parts * m, to);
     const char *instance = hd_arena_printf(
         s->arena,
-        "sort_select_kernel[%s, ROOM = %lld, GROUPS = %lld, LANES = %d]",
+        "sort_select_kernel[%s, ROOM = %lld, GROUPS = %lld, EACH = %lld, "
+        "LANES = %d, THREADS = %d]",
         types_of(s, first, parts == 1), (long long)room, (long long)groups,
-        n % 4 == 0 ? 4 : 1);
+        (long long)turn / SELECTS, n % 4 == 0 ? 4 : 1, SELECTS);
     int64_t sizes[] = {rows, n, parts, turns, stride_of(turns), m};
     put_kernel(s, instance, sizes, 6, first ? NULL : pairs,
                parts > 1 ? to : NULL);

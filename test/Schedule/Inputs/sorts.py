@@ -5,7 +5,8 @@ usage: sorts.py FOLDER COUNT SEED [option of hidet-run...]
 
 Rows of every length up to a few blocks', any number of places, axes in the
 middle; ties, NaN, infinities, zeros of both signs, sorted rows; every type that
-NumPy has. Six cases are one graph. Exits 1 where an element differs.
+NumPy has. Six cases are one graph; MANY, rows enough that a block selects of
+each alone, are another. Exits 1 where an element differs.
 """
 
 import pathlib
@@ -24,6 +25,8 @@ LENGTHS = (1, 2, 3, 31, 33, 64, 100, 127, 513, 1000, 4095, 4096, 4097, 9000, 200
 WAYS = ("normal", "ties", "wild", "equal", "rising", "falling")
 STRANGE = (numpy.nan, numpy.inf, -numpy.inf, 0.0, -0.0)
 CHUNK = 6
+MANY = (("f32", (300, 5000, 1), 32, True), ("f16", (260, 4500, 1), 100, False),
+        ("u64", (257, 4999, 1), 256, True))
 
 
 def draw_values(rng, kind, shape):
@@ -100,7 +103,7 @@ def main():
     folder, count, seed = pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:4])
     folder.mkdir(parents=True, exist_ok=True)
     rng = numpy.random.default_rng(seed)
-    right = True
+    right = run(folder, "many", MANY, rng, sys.argv[4:])
     for number in range(0, count, CHUNK):
         cases = [draw_case(rng) for _ in range(min(CHUNK, count - number))]
         right &= run(folder, number, cases, rng, sys.argv[4:])
