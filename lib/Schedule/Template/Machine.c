@@ -55,6 +55,8 @@ void hd_machine_fit(hd_machine_t *machine, int count, int64_t cache,
   if (count) {
     machine->clustered =
         (int)((int64_t)machine->clustered * count / machine->count);
+    machine->clustered_large =
+        (int)((int64_t)machine->clustered_large * count / machine->count);
     machine->count = count;
   }
   if (cache)
@@ -110,6 +112,8 @@ double hd_machine_cluster_reduce(const hd_machine_t *machine) {
 }
 
 int hd_machine_reach(const hd_machine_t *machine, int64_t cluster) {
-  return cluster > 2 && machine->clustered ? machine->clustered
-                                           : machine->count;
+  int reached = cluster > machine->portable_cluster ? machine->clustered_large
+                : cluster > 2                       ? machine->clustered
+                                                    : machine->count;
+  return reached ? reached : machine->count;
 }
