@@ -247,8 +247,8 @@ def draw_attention_sizes(rng, template, values, group=1):
         m, n = (size_of(rng, [64, 72, 131, 192, 197, 256] if wgmma
                         else LENGTHS) for _ in range(2))
         n = n + 65 if wgmma else max(n, 8)  # Of fewer keys it is no attention.
-        if not wgmma and rng.integers(4) == 0:  # As in decoding.
-            m, n = int(rng.integers(1, 8)), int(
+        if not wgmma and rng.integers(4) == 0:  # As in decoding: long caches.
+            m, n = int(rng.choice([1, 2, 3, 4, 5, 7, 17, 40])), int(
                 rng.choice([8, 67, 300, 1030, 2048]))
         whole = "maps" in template.head  # Rows are whole pieces of 16 bytes.
         d, e = (size_of(rng, [56, 64, 120, 128, 184, 192, 256] if whole

@@ -115,10 +115,11 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
       at_least(stages - 1, 1) * bn * widths * bytes, placed);
   double work = steps / machine->mhz;
   double us = machine->launch + at_least(work, far);
-  // Few rows wait for memory, and have nothing else to do while blocks begin.
-  us += m > FRAGMENT ? begin / machine->mhz
-                     : waves * begin / machine->mhz +
-                           hd_fits.attention_unhidden * at_most(work, far);
+  // Blocks of few rows wait for memory, and have nothing else to do while others
+  // begin.
+  us += bm > FRAGMENT ? begin / machine->mhz
+                      : waves * begin / machine->mhz +
+                            hd_fits.attention_unhidden * at_most(work, far);
   return merges ? us + price_merging(machine, z * m, split,
                                      (double)sizes[HD_ATTENTION_VALUE])
                 : us;
