@@ -3,6 +3,7 @@
 are what PyTorch makes of them, caches are written where they lie, and nothing
 else shares memory with them."""
 
+import gc
 import sys
 import unittest
 from unittest import mock
@@ -15,7 +16,7 @@ except ImportError:
 
 import hidet
 import hidet.torch
-from hidet.torch import backend, engine, part
+from hidet.torch import backend, engine, part, weights
 from torch import nn
 
 
@@ -232,6 +233,27 @@ class Changes(unittest.TestCase):
                 torch.testing.assert_close(ours.n, own.n)
         self.assertEqual([p.changes for p in self.parts], [0])
         self.assertEqual(len(self.parts[0].built.constants), 2)
+
+    def test_guards_that_watch(self):
+        """PyTorch keeps their addresses: they outlive weights and models."""
+        dictionaries = {"use_recursive_dict_tags_for_guards": True}
+        with mock.patch.multiple(torch._dynamo.config, **dictionaries):
+            self.assertEqual(weights.guards_watch(), sys.version_info >= (3, 12))
+        told = weights.told_of_changes
+        with mock.patch.object(weights, "told_of_changes", set(told)):
+            self.check_guards_that_watch()
+
+    def check_guards_that_watch(self):
+        before = len(weights.told_of_changes)
+        for watch in False, True:
+            model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+            with mock.patch.object(weights, "guards_watch", lambda: watch):
+                self.compare(model, torch.randn(2, 4))
+            del model
+            self.parts.clear()
+            gc.collect()
+            after = len(weights.told_of_changes)
+            self.assertEqual(after > before, watch)
 
     def test_sizes_and_report(self):
         """By dimensions; with bounds, and with a report, which asks for what

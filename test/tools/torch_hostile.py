@@ -269,6 +269,9 @@ def threads():
     synchronize()
 
     def work(k):
+        # PyTorch's mark that somebody traces is a process's: while one thread
+        # compiles, another's call is an error unless it may run uncompiled.
+        torch._dynamo.config.error_on_nested_fx_trace = False
         try:
             stream = torch.cuda.Stream() if CUDA else None
             with torch.no_grad(), torch.cuda.stream(stream):

@@ -13,12 +13,15 @@ by the model alone: where one is no more, Dynamo drops what it compiled for it.
 
 from __future__ import annotations
 
+import sys
+import types
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
 from torch import fx
+from torch._C._dynamo.eval_frame import _debug_get_cache_entry_list
 from torch._dynamo.guards import GuardBuilder, install_guard
 from torch._dynamo.source import is_from_unspecialized_nn_module_source
 from torch._dynamo.symbolic_convert import InstructionTranslator
@@ -30,6 +33,11 @@ MOST_BOUND = 2
 # And as long as code was compiled so often at most: Dynamo gives it up where that
 # is twice as many, also if nearly all of those models are no more.
 MOST_COMPILED = 4
+
+# Of guards that watch dictionaries, for ever: where one did not hold for a second
+# model, they are not taken from PyTorch's list of who is to be told of a change
+# when they end, as they do with a weight.
+told_of_changes: set[object] = set()
 
 
 class Callee(Protocol):
@@ -47,8 +55,8 @@ def bind_weights(
     nodes = [n for n in module.graph.nodes if n.op == "placeholder"]
     weights = {i: inputs[i] for i, node in enumerate(nodes) if is_weight(node)}
     sources = [nodes[i].meta["grapharg"].source for i in weights]
-    types = {type(weight) for weight in weights.values()}
-    if not weights or not types <= {torch.Tensor, torch.nn.Parameter}:
+    kinds = {type(weight) for weight in weights.values()}
+    if not weights or not kinds <= {torch.Tensor, torch.nn.Parameter}:
         return call
     beside, compiled = bound_now()
     owner = owner_of(sources[0])
@@ -61,6 +69,8 @@ def bind_weights(
     for i, weight in weights.items():
         keep_out(module.graph, nodes[i], weakref.ref(weight))
     bound = Bound(call, weights, len(inputs), callee)
+    if guards_watch():
+        bound.code = InstructionTranslator.current_tx().f_code
     beside.add(bound)
     if owner is not None:
         owners[owner] = times + 1
@@ -101,6 +111,20 @@ def owner_of(source: Source) -> object | None:
     return owner if isinstance(owner, torch.nn.Module) else None
 
 
+def guards_watch() -> bool:
+    """Whether guards watch the dictionaries of modules."""
+    config = torch._dynamo.config
+    asked = getattr(config, "use_recursive_dict_tags_for_guards", False)
+    return asked and sys.version_info >= (3, 12)
+
+
+def keep_guards(code: types.CodeType) -> None:
+    """Those of what was compiled of the code."""
+    for entry in _debug_get_cache_entry_list(code):
+        guards = entry.guard_manager
+        told_of_changes.update((guards.root, guards.diff_guard_root))
+
+
 def keep_out(graph: fx.Graph, node: fx.Node, weight: weakref.ref) -> None:
     """Has the graph take a weight from where it is."""
 
@@ -120,6 +144,7 @@ class Bound:
         "__weakref__",
         "call",
         "callee",
+        "code",
         "count",
         "quick",
         "refs",
@@ -138,6 +163,7 @@ class Bound:
         self.rest = [i for i in range(count) if i not in weights]
         self.count = count
         self.quick: Callable | None = None
+        self.code: types.CodeType | None = None  # Whose guards are to be kept.
 
     def __call__(self, *arguments: object) -> object:
         if len(arguments) == self.count:  # By one who has the graph as it was.
@@ -146,6 +172,9 @@ class Bound:
             made = self.quick(arguments)
             if made is not None:
                 return made
+        if self.code is not None:
+            keep_guards(self.code)
+            self.code = None
         given: list[object] = [None] * self.count
         for i, argument in zip(self.rest, arguments):
             given[i] = argument
