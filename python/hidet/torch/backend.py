@@ -36,6 +36,7 @@ from hidet.torch.divide import (
     watchers,
 )
 from hidet.torch.engine import Models
+from hidet.torch.pairs import use_pairs
 from hidet.torch.part import Later
 from hidet.torch.sizes import Fakes, as_known, numbers_of, sizes_of_value
 from hidet.torch.table import decompositions
@@ -127,6 +128,7 @@ class Compiled:
     def __init__(
         self, graph: fx.GraphModule, static: list[int], options: Options
     ) -> None:
+        use_pairs(graph)
         self.graph = graph
         self.static = static
         self.options = options
