@@ -9,9 +9,10 @@ import os
 import threading
 import types
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
+from torch._C._dynamo import guards
 from torch.utils.weak import WeakIdRef
 
 from hidet._library import Array
@@ -155,8 +156,9 @@ class Engine:
         self.enqueue = self.session.enqueuer(self.given, self.made)
         # The elements of the arrays, which are read from them otherwise.
         self.given_at, self.made_at = list(self.given), list(self.made)
+        self.empty = allocator(device)
         self.shapes = [
-            (tuple(r.shape), r.dtype, stored.get(i))
+            (tuple(r.shape), empty(r, "meta").stride(), r.dtype, stored.get(i))
             for i, r in enumerate(results)
         ]
 
@@ -190,12 +192,9 @@ class Engine:
             if tensor.data_ptr() % ALIGNMENT or not tensor.is_contiguous():
                 tensor = lie(tensor)
             kept.append(tensor)
-        device = self.device
         made = [
-            torch.empty(shape, dtype=dtype, device=device)
-            if place is None
-            else kept[place]
-            for shape, dtype, place in self.shapes
+            self.empty(shape, strides, dtype) if place is None else kept[place]
+            for shape, strides, dtype, place in self.shapes
         ]
         with self.lock:
             for array, tensor in zip(self.given_at, kept):
@@ -236,6 +235,21 @@ def current_stream(device: torch.device) -> int:
     if RAW_STREAM is not None and device.index is not None:
         return RAW_STREAM(device.index)
     return torch.cuda.current_stream(device).cuda_stream
+
+
+def allocator(device: torch.device) -> Callable:
+    """Makes a tensor of a shape, strides and a type: what Inductor's code calls
+    takes a third of torch.empty()'s time, but knows the current GPU alone."""
+    quick = getattr(guards, f"_empty_strided_{device.type}", None)
+    if quick and (device.type == "cpu" or torch.cuda.device_count() == 1):
+        return quick
+
+    def anywhere(
+        shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype
+    ) -> torch.Tensor:
+        return torch.empty_strided(shape, strides, dtype=dtype, device=device)
+
+    return anywhere
 
 
 def empty(like: torch.Tensor, device: object = None) -> torch.Tensor:
