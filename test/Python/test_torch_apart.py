@@ -64,6 +64,20 @@ class Apart(unittest.TestCase):
             torch.full((4, 6), torch.nan),
         )
 
+    def test_bucketize(self):
+        bounds = torch.tensor([-1.0, 0.0, 0.0, 0.5])
+        x = torch.tensor([[-2, -1, -0.5, 0], [0.25, 0.5, torch.inf, torch.nan]])
+        for right in False, True:
+            for kind in False, True:
+                self.compare(
+                    lambda x, b: torch.bucketize(x, b, out_int32=kind, right=right),
+                    x, bounds,
+                )  # fmt: skip
+        self.compare(torch.bucketize, (9 * x[0]).int(), bounds.int())
+        self.compare(torch.bucketize, x, bounds[:0])
+        many = torch.zeros(1 << 14), torch.zeros(1 << 13)
+        self.compare(torch.bucketize, *many, left=["bucketize"])
+
     def test_histc(self):
         """Numbers at the ends and outside of them."""
         x = torch.randint(-9, 10, (2, 40)) / 4

@@ -82,6 +82,18 @@ def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> object:
     return found.sum(0).to(x.dtype)
 
 
+@of(aten.bucketize.Tensor)
+def bucketize(
+    x: Tensor, bounds: Tensor, *, out_int32: bool = False, right: bool = False
+) -> object:
+    """How many bounds are behind; behind all of them is what is no number."""
+    if x.numel() * bounds.numel() > MOST_ELEMENTS:
+        return NotImplemented
+    x = x.unsqueeze(-1)
+    behind = ~(bounds > x) if right else ~(bounds >= x)
+    return behind.sum(-1, dtype=torch.int32 if out_int32 else torch.int64)
+
+
 @of(aten._cdist_forward.default)
 def cdist(a: Tensor, b: Tensor, p: float, mode: int | None) -> object:
     if a.numel() * b.shape[-2] > MOST_ELEMENTS:
