@@ -17,7 +17,9 @@ enum {
   THREAD_INSTRUCTIONS = 60,
   ACCESS_INSTRUCTIONS = 4, // Of a load or a store: its place, and whether it is
                            // inside.
-  BUSY_WARPS = 2,          // That keep a scheduler busy.
+  OUTPUT_INSTRUCTIONS = 12, // Of a result, beside its products: what is read
+                            // made f32, bias and activation, its way out.
+  BUSY_WARPS = 2, // That keep a scheduler busy.
   OWN_REGISTERS = 32,
 };
 
@@ -132,6 +134,16 @@ static double run_tiles(const pricing_t *p) {
          (last > 0 ? at_least(last * each, alone) : 0);
 }
 
+// Cycles of the instructions that there are whatever a thread has.
+static double least_cycles(const pricing_t *p) {
+  const int64_t *s = p->form->sizes;
+  double taps = (double)(s[HD_WINDOW_HEIGHT] * s[HD_WINDOW_WIDTH]);
+  double results = (double)s[HD_WINDOW_BATCH] * (double)s[HD_WINDOW_CHANNELS] *
+                   (double)(s[HD_WINDOW_ROWS] * s[HD_WINDOW_COLUMNS]);
+  return results * (taps + OUTPUT_INSTRUCTIONS) /
+         (p->machine->fma * p->machine->count);
+}
+
 static double price(const hd_machine_t *machine, const hd_form_t *asked,
                     const hd_candidate_t *c) {
   const hd_window_form_t *form = asked->of;
@@ -157,11 +169,14 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
                       ? 0
                       : moved / machine->gbs * 1e-3;
   // Blocks that are all of a multiprocessor's begin and end together: nothing
-  // else is on its way then.
-  if (shares)
-    memory += memory > 0 ? begin / machine->mhz : 0;
-  return machine->launch + (shares ? 1 : slowness_of(form)) *
-                               at_least((begin + run) / machine->mhz, memory);
+  // else is on its way then. What waits for device memory hides the rest, but
+  // for a share; threads have all that they read before they compute.
+  if (memory > 0 && shares)
+    memory += (begin + hd_fits.window_unhidden * run) / machine->mhz;
+  double behind = memory > 0 && !shares ? least_cycles(&p) : 0;
+  return machine->launch + behind / machine->mhz +
+         (shares ? 1 : slowness_of(form)) *
+             at_least((begin + run) / machine->mhz, memory);
 }
 
 // Of a thread's tile, or of a block's with shared memory.
