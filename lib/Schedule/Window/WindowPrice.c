@@ -7,7 +7,8 @@
 // longest. Where blocks bring their part of the image to shared memory: what
 // the blocks of a multiprocessor take one after the other, instructions or the
 // bytes of the L2 cache, or what one takes that waits for nobody but itself.
-// Neither takes less than the bytes from memory.
+// Neither takes less than the bytes from memory and a share of the rest, which
+// they do not hide.
 #include "Schedule/Template/Fits.h"
 #include "Schedule/Window/Window.h"
 
@@ -17,9 +18,7 @@ enum {
   THREAD_INSTRUCTIONS = 60,
   ACCESS_INSTRUCTIONS = 4, // Of a load or a store: its place, and whether it is
                            // inside.
-  OUTPUT_INSTRUCTIONS = 12, // Of a result, beside its products: what is read
-                            // made f32, bias and activation, its way out.
-  BUSY_WARPS = 2, // That keep a scheduler busy.
+  BUSY_WARPS = 5,          // That keep a scheduler busy.
   OWN_REGISTERS = 32,
 };
 
@@ -99,15 +98,11 @@ static double run_threads(const pricing_t *p) {
   return at_least(run, issue);
 }
 
-// How much longer threads take than that: large windows leave a multiprocessor
-// registers for few warps, which issue little more than half of what they
-// could. 1.6 from 5x5 on, measured; alike for all candidates.
-static double slowness_of(const hd_window_form_t *form) {
-  enum { SMALL = 9, LARGE = 25 };
-  double taps =
-      (double)(form->sizes[HD_WINDOW_HEIGHT] * form->sizes[HD_WINDOW_WIDTH]);
-  return 1 + hd_fits.window_crowded *
-                 at_most(at_least(taps - SMALL, 0) / (LARGE - SMALL), 1);
+// How often a line of either cache or of memory is asked for, over once: pieces
+// of a line are asked for one by one.
+static double pieces(const pricing_t *p) {
+  double line = (double)p->machine->line_bytes;
+  return line / at_most(figure(p->c, HD_FIGURE_TILE_K) * p->bytes, line) - 1;
 }
 
 // Cycles of blocks that bring what they read to shared memory.
@@ -120,7 +115,8 @@ static double run_tiles(const pricing_t *p) {
       (figure(p->c, HD_FIGURE_TILE_N) - 1) * (double)s[HD_WINDOW_COLUMN_STEP] +
       (double)span(p->form, 1);
   double read = figure(p->c, HD_FIGURE_IMAGES) * high * wide *
-                figure(p->c, HD_FIGURE_TILE_K) * p->bytes / p->machine->l2;
+                figure(p->c, HD_FIGURE_TILE_K) * p->bytes / p->machine->l2 *
+                (1 + hd_fits.window_pieces * pieces(p));
   double each =
       at_least(figure(p->c, HD_FIGURE_ISSUE) * figure(p->c, HD_FIGURE_THREADS) /
                    32 / p->machine->schedulers,
@@ -132,16 +128,6 @@ static double run_tiles(const pricing_t *p) {
   double last = ceil((p->blocks - full * house) / p->machine->count);
   return full * at_least(p->together * each, alone) +
          (last > 0 ? at_least(last * each, alone) : 0);
-}
-
-// Cycles of the instructions that there are whatever a thread has.
-static double least_cycles(const pricing_t *p) {
-  const int64_t *s = p->form->sizes;
-  double taps = (double)(s[HD_WINDOW_HEIGHT] * s[HD_WINDOW_WIDTH]);
-  double results = (double)s[HD_WINDOW_BATCH] * (double)s[HD_WINDOW_CHANNELS] *
-                   (double)(s[HD_WINDOW_ROWS] * s[HD_WINDOW_COLUMNS]);
-  return results * (taps + OUTPUT_INSTRUCTIONS) /
-         (p->machine->fma * p->machine->count);
 }
 
 static double price(const hd_machine_t *machine, const hd_form_t *asked,
@@ -165,18 +151,13 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
                  (double)s[HD_WINDOW_CHANNELS] *
                  ((double)(form->x.shape[1] * form->x.shape[2]) +
                   (double)(s[HD_WINDOW_ROWS] * s[HD_WINDOW_COLUMNS]));
-  double memory = moved < (double)hd_machine_kept(machine)
-                      ? 0
-                      : moved / machine->gbs * 1e-3;
-  // Blocks that are all of a multiprocessor's begin and end together: nothing
-  // else is on its way then. What waits for device memory hides the rest, but
-  // for a share; threads have all that they read before they compute.
-  if (memory > 0 && shares)
-    memory += (begin + hd_fits.window_unhidden * run) / machine->mhz;
-  double behind = memory > 0 && !shares ? least_cycles(&p) : 0;
-  return machine->launch + behind / machine->mhz +
-         (shares ? 1 : slowness_of(form)) *
-             at_least((begin + run) / machine->mhz, memory);
+  // The L2 cache keeps some of what the one before has stored.
+  double memory = moved / machine->gbs * 1e-3 * machine->mhz *
+                  at_most(moved / (double)hd_machine_kept(machine), 1);
+  if (shares)
+    memory *= 1 + hd_fits.window_narrow * pieces(&p);
+  memory += run * (shares ? hd_fits.window_unhidden : hd_fits.window_waiting);
+  return machine->launch + (begin + at_least(run, memory)) / machine->mhz;
 }
 
 // Of a thread's tile, or of a block's with shared memory.
