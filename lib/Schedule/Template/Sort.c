@@ -29,7 +29,7 @@ enum {
   BESIDE = 1024,         // and pairs that it has room for beside them;
   LEAST_BOUND = 16,      // places whose bound groups find,
   MOST_GROUPS = 1024,    // of so many at most, else sorting does;
-  SELECTS = 256,         // its threads;
+  SELECTS = 128,         // its threads;
   LEAST_PART = 4096,     // elements that are worth a block,
   BLOCKS = 2,            // until a multiprocessor has as many of them;
   HOST_BLOCKS = 256,     // of a host, all.
