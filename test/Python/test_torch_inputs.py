@@ -57,6 +57,32 @@ class Inputs(unittest.TestCase):
         self.addCleanup(patch.stop)
         return made
 
+    def test_sizes_of_data(self):
+        """What has one is PyTorch's, not what is before it, nor behind it where
+        sizes are known again."""
+
+        def choose(x, w):
+            y = torch.tanh(x @ w)
+            rows = y[y[:, 0] > 0]
+            return torch.relu(rows.sum(0) @ w), rows * 2, (x + 1).nonzero()
+
+        for dynamic in False, True:
+            torch._dynamo.reset()
+            backend.said.clear()
+            compiled = torch.compile(
+                choose, backend="hidet", fullgraph=True, dynamic=dynamic
+            )
+            with torch.no_grad():
+                for n in (6, 6, 9) if dynamic else (6, 6):
+                    given = torch.randn(n, 4), torch.randn(4, 4)
+                    torch.testing.assert_close(compiled(*given), choose(*given))
+            said = "".join(backend.said)
+            for name in "index.Tensor", "mul.Tensor", "nonzero.default":
+                reason = f"aten.{name} runs in PyTorch: its sizes depend on data"
+                self.assertIn(reason, said)
+            for name in "mm.default", "tanh", "relu", "add.Tensor":
+                self.assertNotIn(f"aten.{name}", said)
+
     def test_other_types(self):
         def function(x):
             return x * 2 + x.abs()

@@ -22,7 +22,6 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
 )
 
-from hidet.errors import UnsupportedError
 from hidet.torch.attention import keep_attention
 from hidet.torch.config import Options, settings
 from hidet.torch.divide import (
@@ -197,15 +196,7 @@ class Compiled:
             return version
 
     def make(self, arguments: Sequence) -> Version:
-        """What sizes cannot be known of before it runs is PyTorch's."""
-        try:
-            graph = with_sizes(self.graph, arguments)
-        except UnsupportedError as error:
-            # PyTorch's interpreter adds lines of its own to what is raised.
-            first = str(error).splitlines()[0]
-            say(f"a graph runs in PyTorch: {first}")
-            name, _, reason = first.partition(" ")
-            return Version(self.graph, [], {name: f"it {reason}"})
+        graph = with_sizes(self.graph, arguments)
         give_views(graph.graph)
         rest = self.static, self.options, self.models
         return divide_whole(graph, *rest) or divide(graph.module(), *rest)
@@ -244,8 +235,8 @@ class Sized(fx.Interpreter):
     """Puts what a graph does into another one, where sizes are numbers: those
     that PyTorch has said by symbols, or else what the node gives for fake
     tensors. Numbers that are a tensor's elements, and what is computed of them,
-    are known in a run alone. Nothing that a thread beside it sees is changed, as
-    PyTorch's tracers would."""
+    are known in a run alone, as are sizes that depend on data. Nothing that a
+    thread beside it sees is changed, as PyTorch's tracers would."""
 
     def __init__(self, graph: fx.GraphModule, numbers: dict[str, int]) -> None:
         super().__init__(graph)
@@ -270,15 +261,12 @@ class Sized(fx.Interpreter):
         if node.op == "call_function":
             value = self.fakes.value(symbolic)
         if value is None:
+            if asks and node.op == "call_function":
+                return self.leave(node)
             try:
-                if asks and node.op == "call_function":
-                    raise DataDependentOutputException(node.target)
                 value = super().run_node(node)
-            except DEPENDENT as error:
-                raise UnsupportedError(
-                    f"{node.target} gives what depends on data, and sizes with "
-                    "it"
-                ) from error
+            except DEPENDENT:
+                return self.leave(node)
         number = isinstance(value, (int, float, bool))
         if isinstance(symbolic, torch.SymInt):
             value = as_known(symbolic, value, self.numbers)
@@ -289,6 +277,13 @@ class Sized(fx.Interpreter):
         copy.meta["sizes"] = sizes_of_value(symbolic, value, self.numbers)
         self.copies[node] = value if number else copy
         return value
+
+    def leave(self, node: fx.Node) -> None:
+        """Its results' sizes, and what reads them, are PyTorch's."""
+        copy = self.copy_of(node, node.meta.get("val"))
+        copy.meta["is_given"] = "its sizes depend on data"
+        self.copies[node] = copy
+        self.unknown.add(node)
 
     def copy_of(self, node: fx.Node, value: object) -> fx.Node:
         copy = self.made.node_copy(node, self.copies.__getitem__)

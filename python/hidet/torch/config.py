@@ -127,11 +127,13 @@ MODES = {
     "default": {},
     "reduce-overhead": {"use_cuda_graph": True},
     "max-autotune": {"search_space": 2},
+    "max-autotune-no-cudagraphs": {"search_space": 2},
 }
 
 
 def settings(mode: str | None, options: dict | None) -> Options:
     """Those of a torch.compile."""
     if mode not in MODES:
-        raise UsageError(f"no mode '{mode}'")
+        names = ", ".join(name for name in MODES if name)
+        raise UsageError(f"no mode '{mode}'; there are {names}")
     return dynamo_config.options.changed(**MODES[mode], **(options or {}))

@@ -43,7 +43,10 @@ class Support(OperatorSupportBase):
         self.answers: dict[fx.Node, str | None] = {}
 
     def is_node_supported(self, _modules: object, node: fx.Node) -> bool:
-        if node.op != "call_function" or node.meta.get("is_given"):
+        given = node.meta.get("is_given")
+        if node.op != "call_function" or given:
+            if isinstance(given, str):
+                self.answers[node] = given
             return False
         if is_number(node.meta.get("val")):
             return False  # Python's arithmetic, between the parts.
