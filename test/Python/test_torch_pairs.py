@@ -68,6 +68,29 @@ class Complex(unittest.TestCase):
         longer = draw(6, 4, 2), draw(6, 4), draw(4)
         self.compare(f, given, longer, dynamic=True)
 
+    def test_views(self):
+        """What is computed lies row-major, whatever it is computed from; a size
+        is a number; conjugates that PyTorch has not computed yet are."""
+
+        def f(x):
+            a = pair(x).transpose(0, 1)
+            square, half = (a * a).transpose(0, 1), (a.conj() * 0.5).T
+            both = square.reshape(-1), half.reshape(2, -1)
+            return *map(real, both), real(pair(x) * x.shape[0])
+
+        self.compare(f, [draw(3, 4, 2)], [draw(5, 4, 2)], dynamic=True)
+        self.compare(lambda x: real(pair(x).conj().diagonal() * 2.0),
+                     [draw(4, 4, 2)], left=["view_as_complex.default",
+                     "_conj.default", "diagonal.default", "resolve_conj.default",
+                     "view_as_real.default"])  # fmt: skip
+
+    def test_half(self):
+        """Each product would be rounded to f16: here they nearly cancel."""
+        x = torch.tensor([[1.0009765625, 1.0]]).half()
+        self.compare(lambda x: real(pair(x) * pair(x)), [x],
+                     left=["view_as_complex.default", "mul.Tensor",
+                           "view_as_real.default"])  # fmt: skip
+
     def test_left(self):
         """Complex inputs, results and numbers, and a transform."""
         z, x = torch.randn(3, 4, dtype=torch.complex64), draw(3, 4, 2)

@@ -30,7 +30,9 @@ def is_complex(value: object) -> bool:
 
 
 def rank(node: fx.Node) -> int:
-    return node.meta["val"].dim()
+    """0: of a size, too."""
+    value = node.meta["val"]
+    return value.dim() if isinstance(value, torch.Tensor) else 0
 
 
 class Pairs:
@@ -52,8 +54,12 @@ class Pairs:
     def of(self, node: fx.Node) -> fx.Node:
         """The pairs of a complex tensor."""
         if node not in self.made:
-            with self.graph.inserting_after(node):
-                self.made[node] = self.call(aten.view_as_real.default, node)
+            x = node
+            if x.meta["val"].is_conj():  # Which is not done yet.
+                with self.graph.inserting_after(x):
+                    x = self.call(aten.resolve_conj.default, x)
+            with self.graph.inserting_after(x):
+                self.made[node] = self.call(aten.view_as_real.default, x)
         return self.made[node]
 
     def part(self, node: fx.Node, which: int) -> fx.Node:
@@ -141,6 +147,8 @@ def multiply(pairs: Pairs, _node: fx.Node, a: object, b: object) -> object:
         a, b = b, a
     if not is_complex(a) or isinstance(b, complex):
         return None
+    if a.meta["val"].dtype == torch.complex32:
+        return None  # Of f16 each product would be rounded, and nearly cancel.
     if not is_complex(b):
         if isinstance(b, fx.Node) and rank(b):
             b = pairs.call(aten.unsqueeze.default, b, -1)
@@ -156,9 +164,15 @@ def multiply(pairs: Pairs, _node: fx.Node, a: object, b: object) -> object:
     )
 
 
-@of(aten.view.default, aten._unsafe_view.default, aten.reshape.default,
-    aten.expand.default)  # fmt: skip
-def resize(pairs: Pairs, node: fx.Node, x: fx.Node, size: list) -> fx.Node:
+@of(aten.view.default, aten._unsafe_view.default, aten.reshape.default)
+def resize(pairs: Pairs, _node: fx.Node, x: fx.Node, size: list) -> fx.Node:
+    """A view of complex numbers may be none of the pairs, which lie otherwise
+    where they are computed."""
+    return pairs.call(aten.reshape.default, pairs.of(x), [*size, 2])
+
+
+@of(aten.expand.default)
+def expand(pairs: Pairs, node: fx.Node, x: fx.Node, size: list) -> fx.Node:
     return pairs.call(node.target, pairs.of(x), [*size, 2])
 
 
