@@ -306,7 +306,44 @@ class Wrong(unittest.TestCase):
             for i in spatial(4):  # here
                 x[i] = 0
 
+        def real(x: f32[4]):
+            attr.cuda_block_dim = 4
+            total = 0
+            for i in range(4):
+                total += x[i]  # here
+            x[0] = total
+
+        def wide(x: i64[4]):
+            attr.cuda_block_dim = 4
+            total = 0
+            for i in range(4):
+                total += x[i]  # here
+            x[0] = total
+
+        def branches(x: f32[4]):
+            attr.cuda_block_dim = 4
+            if x[0] > 1:
+                step = 1
+            else:
+                step = 0.5  # here
+            x[0] = step
+
+        def twice_called(x: i32[32]):
+            attr.cuda_block_dim = 32
+            if 0 <= shfl_xor(x[thread], 1) < 5:  # here
+                x[thread] = 0
+
+        def letters(x: f32[4]):
+            attr.cuda_block_dim = 4
+            größe = x[0]  # here
+            x[1] = größe
+
         for function, message in (
+            (real, "'total' began as i32, and f32 does not fit: total: f32 ="),
+            (wide, "'total' began as i32, and i64 does not fit"),
+            (branches, "'step' began as i32, and f32 does not fit"),
+            (twice_called, r"shfl_xor\(x\[thread\], 1\) is called once"),
+            (letters, "'größe' is not of ASCII's letters"),
             (unknown, "name 'nowhere' is not defined"),
             (either, "and, or of numbers"),
             (rank, "1 indices for 'x', which has 2 axes"),

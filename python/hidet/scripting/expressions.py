@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import builtins
 import math
+import re
 
 from hidet.lang.words import Launch, Mapping, ScalarType, TensorType, Word
 from hidet.scripting.places import Source
@@ -31,6 +32,8 @@ SAME_TYPE = set(
     sinh sqrt tan tanh trunc max min shfl_xor shfl_up shfl_down shfl_idx ex2_approx
     lg2_approx rcp_approx rsqrt_approx sqrt_approx tanh_approx div_approx""".split()
 )
+# Intrinsics that write their first operand, of those that take global memory.
+WRITES = re.compile(r"atomic_(?!load)\w+|bulk_store|store_cached")
 BUILTIN = {
     min: "min",
     max: "max",
@@ -46,7 +49,8 @@ UNKNOWN = object()
 
 class Expressions:
     """Terms of the nodes of Python's syntax. kinds: the types of local names
-    that have one, tensors among them."""
+    that have one, tensors among them; written: tensors that are stored to;
+    called: the scripts that are."""
 
     def __init__(
         self, source: Source, names: Names, environment: dict[str, object]
@@ -55,6 +59,8 @@ class Expressions:
         self.names = names
         self.environment = environment
         self.kinds: dict[str, object] = {}
+        self.written: set[str] = set()
+        self.called: list[object] = []
 
     def error(self, node: ast.AST, message: str) -> Exception:
         return self.source.error(node, message)
@@ -165,6 +171,14 @@ class Expressions:
         return Term(f" {text} ".join(parts), "bool", level)
 
     def of_Compare(self, node: ast.Compare) -> Term:
+        # Those between two others stand twice in what is made.
+        for inner in node.comparators[:-1]:
+            if not self.is_repeatable(inner):
+                raise self.error(
+                    inner,
+                    f"{ast.unparse(inner)} is called once, and compared twice: "
+                    "give it a name first",
+                )
         terms = [self.term(n) for n in (node.left, *node.comparators)]
         parts = []
         for a, op, b in zip(terms, node.ops, terms[1:]):
@@ -189,6 +203,22 @@ class Expressions:
         (a, b), kind = together(self.term(node.body), self.term(node.orelse))
         text = f"{condition.at(OR)} ? {a.at(OR)} : {b.at(TERNARY)}"
         return Term(text, kind, TERNARY, a.is_float or b.is_float)
+
+    def is_repeatable(self, node: ast.expr) -> bool:
+        """Whether nothing but its value tells how often it is evaluated."""
+        for call in ast.walk(node):
+            if not isinstance(call, ast.Call) or self.known(call) is not UNKNOWN:
+                continue
+            function = self.known(call.func)
+            word = self.word(function)
+            if word is None and (
+                isinstance(function, ScalarType)
+                or function in (int, float, bool)
+            ):
+                continue
+            if word not in SAME_TYPE or word.startswith("shfl"):
+                return False
+        return True
 
     def truth(self, term: Term) -> Term:
         if term.type in ("bool", "?"):
@@ -247,7 +277,8 @@ class Expressions:
             raise self.error(
                 node, f"'{text}' is nothing that a script can call"
             )
-        given = [self.argument(a, word) for a in node.args]
+        passes = scripted or word not in SAME_TYPE
+        given = [self.argument(a, passes) for a in node.args]
         if converts:
             kind = {int: "i32", float: "f32", bool: "bool"}.get(
                 function
@@ -260,6 +291,8 @@ class Expressions:
         if scripted:
             return self.script_call(node, function, given)
         name = word
+        if WRITES.fullmatch(name) and node.args:
+            self.written.add(root_of(node.args[0]))
         if name in SAME_TYPE:
             shuffle = name.startswith("shfl")
             (*same,), kind = together(*(given[:1] if shuffle else given))
@@ -276,11 +309,15 @@ class Expressions:
             return function.name
         return next((n for f, n in BUILTIN.items() if f is function), None)
 
-    def argument(self, node: ast.expr, word: str | None) -> Term:
-        """An intrinsic may take a tensor, or a place in one."""
-        if isinstance(node, ast.Name) and word and word not in SAME_TYPE:
+    def argument(self, node: ast.expr, passes: bool) -> Term:
+        """Scripts and intrinsics, which `passes` says it is of, may take a
+        tensor, and these a word (`release`)."""
+        if isinstance(node, ast.Name) and passes:
             if isinstance(self.kinds.get(node.id), TensorType):
                 return Term(spelled(node.id), "?")
+            value = self.known(node)
+            if isinstance(value, Word):
+                return Term(value.name, "?")
         return self.term(node)
 
     def script_call(
@@ -291,6 +328,10 @@ class Expressions:
             raise self.error(
                 node, f"{function.__name__}() takes {len(kinds)} values"
             )
+        self.called.append(function)
+        for place, parameter in zip(node.args, function.translated.parameters):
+            if parameter.written:
+                self.written.add(root_of(place))
         texts = [
             convert(t, k.name).text if isinstance(k, ScalarType) else t.text
             for t, k in zip(given, kinds)
@@ -320,3 +361,10 @@ class Expressions:
                 node, f"{found.text} has {found.workers} workers: .on(...)"
             )
         return found.text, len(found.shape), worker
+
+
+def root_of(place: ast.expr) -> str | None:
+    """The name of what is assigned to, or of the tensor that it is of."""
+    if isinstance(place, ast.Subscript):
+        place = place.value
+    return place.id if isinstance(place, ast.Name) else None

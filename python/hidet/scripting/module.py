@@ -25,7 +25,6 @@ class ScriptFunction:
         self.translated: Translated = translate(
             function, environment_of(function)
         )
-        self.environment = environment_of(function)
         self.built = None
 
     @property
@@ -41,13 +40,8 @@ class ScriptFunction:
     def needed(self) -> list[ScriptFunction]:
         """The scripts that it calls, and theirs, callees first."""
         found: list[ScriptFunction] = []
-        names = (
-            self.function.__code__.co_names + self.function.__code__.co_freevars
-        )
-        for name in names:
-            other = self.environment.get(name)
-            if isinstance(other, ScriptFunction) and other is not self:
-                found += [f for f in (*other.needed(), other) if f not in found]
+        for other in self.translated.called:
+            found += [f for f in (*other.needed(), other) if f not in found]
         return found
 
     def ir_module(self) -> IRModule:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import ast
 
 from hidet.lang.words import Attributes, ScalarType, Storage, TensorType
-from hidet.scripting.expressions import UNKNOWN, Expressions
+from hidet.scripting.expressions import UNKNOWN, Expressions, root_of
 from hidet.scripting.scopes import spelled
-from hidet.scripting.terms import Term, convert, number, type_of_result
+from hidet.scripting.terms import Term, convert, fits, number, type_of_result
 
 LAUNCH = ("cuda_grid_dim", "cuda_block_dim", "cuda_min_blocks")
 
@@ -16,14 +16,16 @@ LAUNCH = ("cuda_grid_dim", "cuda_block_dim", "cuda_min_blocks")
 class Statements(Expressions):
     """Lines of the language, each with the line of Python that it is of.
     declared: mutable variables, which stand before all others; launch: what
-    `attr` was given; written: tensors that are stored to."""
+    `attr` was given; stated: variables whose type is written; held: how many
+    values of tuples have a name."""
 
     def __init__(self, source, names, environment, parameters) -> None:
         super().__init__(source, names, environment)
         self.lines: list[tuple[str, int]] = []
         self.declared: list[tuple[str, int]] = []
         self.launch: dict[str, str] = {}
-        self.written: set[str] = set()
+        self.stated: set[str] = set()
+        self.held = 0
         self.result: str | None = None
         self.depth = 0
         for parameter in parameters:
@@ -94,20 +96,14 @@ class Statements(Expressions):
             or not isinstance(call.args[0].value, str)
         ):
             raise self.error(node, "printf begins with its format")
-        text = call.args[0].value
-        text = (
-            text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
-        )
+        text = quoted(call.args[0].value)
         rest = [self.term(a).text for a in call.args[1:]]
-        self.add(
-            node, f"printf({', '.join([chr(34) + text + chr(34), *rest])})"
-        )
+        self.add(node, f"printf({', '.join([text, *rest])})")
 
     def do_Assert(self, node: ast.Assert) -> None:
         message = self.known(node.msg) if node.msg else "assertion"
         condition = self.truth(self.term(node.test))
-        text = str(message).replace("\\", "\\\\").replace('"', '\\"')
-        self.add(node, f'assert {condition.text}, "{text}"')
+        self.add(node, f"assert {condition.text}, {quoted(str(message))}")
 
     def do_Return(self, node: ast.Return) -> None:
         if node.value is None:
@@ -159,12 +155,30 @@ class Statements(Expressions):
             target.elts
         ):
             raise self.error(node, "as many values as names")
-        names = {t.id for t in target.elts if isinstance(t, ast.Name)}
-        read = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
-        if names & read:
-            raise self.error(node, "values change places by a third name here")
-        for place, value in zip(target.elts, node.value.elts):
+        # All values come before the first assignment: those that read what is
+        # assigned to, or do more than give a value, have a name first.
+        given = {root_of(t) for t in target.elts}
+        values = [
+            self.hold(node, v)
+            if given & names_of(v) or not self.is_repeatable(v)
+            else v
+            for v in node.value.elts
+        ]
+        for place, value in zip(target.elts, values):
             self.assign(node, place, value)
+
+    def hold(self, node: ast.Assign, value: ast.expr) -> ast.expr:
+        """A name for a value."""
+        term = self.term(value)
+        kind = type_of_result(term)
+        name = f"held_{self.held}"
+        while self.names.is_local(name) or name in self.environment:
+            name += "_"
+        self.held += 1
+        self.names.parameters.add(name)
+        self.kinds[name] = kind
+        self.add(node, f"let {name} = {convert(term, kind).text}")
+        return ast.copy_location(ast.Name(name, ast.Load()), value)
 
     def set_attribute(self, node: ast.Assign, target: ast.Attribute) -> None:
         if not isinstance(self.known(target.value), Attributes):
@@ -208,7 +222,7 @@ class Statements(Expressions):
             )
         if self.allocate(node, name, value):
             return
-        term = self.term(value)
+        term, stated = self.term(value), kind is not None
         before = self.kinds.get(name)
         if not self.names.is_mutable(name):
             kind = kind or type_of_result(term)
@@ -227,12 +241,20 @@ class Statements(Expressions):
                     f"the type of '{name}' is not known: {name}: f32 = ...",
                 )
             self.kinds[name] = before = kind
+            if stated:
+                self.stated.add(name)
             initial = "false" if kind == "bool" else "0"
             self.declared.append(
                 (
                     f"register {spelled(name)}: {kind} = {initial}",
                     self.source.line(node),
                 )
+            )
+        if name not in self.stated and not fits(term, before):
+            raise self.error(
+                node,
+                f"'{name}' began as {before}, and {type_of_result(term)} does "
+                f"not fit: {name}: {type_of_result(term)} = ... where it begins",
             )
         self.add(node, f"{spelled(name)} = {convert(term, before).text}")
 
@@ -349,6 +371,17 @@ class Statements(Expressions):
             step = f" step {size}"
         first, last = (number(0), bounds[0]) if len(bounds) == 1 else bounds[:2]
         return f"for {spelled(names[0])} in {first.at(9)}..{last.at(9)}{step}{unroll} {{"
+
+
+def quoted(text: str) -> str:
+    """As a string of the language."""
+    for plain, escape in ("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\t", "\\t"):
+        text = text.replace(plain, escape)
+    return f'"{text}"'
+
+
+def names_of(node: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def as_read(target: ast.expr) -> ast.expr:

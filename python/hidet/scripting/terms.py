@@ -65,9 +65,13 @@ def number(value: object) -> Term:
     return Term(text, None, ATOM if value >= 0 else UNARY, True)
 
 
-def width(kind: str) -> tuple[bool, int]:
+def width(kind: str) -> tuple[bool, int, bool]:
+    """What orders types: of two as wide, the one without a sign is the wider,
+    as in C."""
     known = TYPES.get(kind)
-    return (known.is_float, known.bits) if known else (True, 999)
+    if not known:
+        return True, 999, False
+    return known.is_float, known.bits, kind.startswith("u")
 
 
 def convert(term: Term, kind: str) -> Term:
@@ -86,7 +90,9 @@ def common(terms: list[Term]) -> str | None:
     kinds = {t.type for t in terms if t.type not in (None, "?")}
     if not kinds:
         return None
-    wide = max(kinds, key=width)
+    wide = max(sorted(kinds), key=width)
+    if width(wide)[0] and any(k != wide and width(k) == width(wide) for k in kinds):
+        return "f32"  # Neither of f16 and bf16 holds the other.
     if not width(wide)[0] and any(t.type is None and t.is_float for t in terms):
         return "f32"
     return wide
@@ -99,6 +105,12 @@ def together(*terms: Term) -> tuple[list[Term], str | None]:
         unknown = any(t.type == "?" for t in terms)
         return list(terms), "?" if unknown else None
     return [convert(t, kind) for t in terms], kind
+
+
+def fits(term: Term, kind: str) -> bool:
+    """Whether it becomes one of that type without becoming a narrower one."""
+    held = [Term("", kind), term]
+    return common(held) in (kind, None) or term.type == "?"
 
 
 def type_of_result(term: Term) -> str:

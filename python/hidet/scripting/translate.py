@@ -9,6 +9,7 @@ that is assigned once, and used below that alone, becomes `let`; others become
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 
 from hidet.lang.words import ScalarType, TensorType
@@ -34,7 +35,8 @@ class Parameter:
 
 @dataclasses.dataclass
 class Translated:
-    """lines: the function's text, each with the line of Python that it is of."""
+    """lines: the function's text, each with the line of Python that it is of;
+    called: the scripts (ScriptFunction) that it calls."""
 
     name: str
     is_kernel: bool
@@ -42,6 +44,7 @@ class Translated:
     parameters: list[Parameter]
     lines: list[tuple[str, int]]
     source: Source
+    called: list[object]
 
 
 def translate(function: object, environment: dict[str, object]) -> Translated:
@@ -49,6 +52,7 @@ def translate(function: object, environment: dict[str, object]) -> Translated:
     tree = source.tree
     parameters = parameters_of(source, function)
     names = Names(source, [p.name for p in parameters])
+    check_letters(source, names)
     body = Statements(source, names, environment, parameters)
     body.block(tree.body)
     launch = body.launch
@@ -71,8 +75,23 @@ def translate(function: object, environment: dict[str, object]) -> Translated:
     lines += [("  " + text, at) for text, at in body.lines]
     lines.append(("}", line))
     return Translated(
-        spelled(tree.name), is_kernel, sizes, parameters, lines, source
+        spelled(tree.name),
+        is_kernel,
+        sizes,
+        parameters,
+        lines,
+        source,
+        body.called,
     )
+
+
+def check_letters(source: Source, names: Names) -> None:
+    """The language has names of ASCII's letters alone."""
+    for node in ast.walk(source.tree):
+        name = getattr(node, "id", getattr(node, "arg", None))
+        if isinstance(name, str) and names.is_local(name):
+            if not name.isascii():
+                raise source.error(node, f"'{name}' is not of ASCII's letters")
 
 
 def heading(source, body, tree, is_kernel, sizes, parameters) -> str:
@@ -102,7 +121,7 @@ def parameters_of(source: Source, function: object) -> list[Parameter]:
         raise source.error(
             tree, "a script's parameters have names and types alone"
         )
-    for argument in arguments.args:
+    for argument in (*arguments.posonlyargs, *arguments.args):
         kind = function.__annotations__.get(argument.arg)
         if isinstance(kind, str):
             raise source.error(
