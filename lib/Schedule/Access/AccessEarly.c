@@ -84,6 +84,23 @@ static bool is_same_along(const hd_access_tile_t *tile, const hd_expr_t *load,
   return of_loop;
 }
 
+// Whether tasks that have one element of the register read one place: what the
+// load's indices have of the loop's variables are whole indices of the register.
+// In r[j, p / 8] are x[j] and x[p / 8], and no x[p].
+static bool is_told(const hd_access_tile_t *tile, const hd_expr_t *e) {
+  const hd_expr_t *early = tile->point->u.point.early;
+  for (unsigned i = 0; i < early->num_operands; i++)
+    if (hd_expr_equal(e, early->operands[i]))
+      return true;
+  for (uint32_t i = 0; i < tile->loop->u.mapfor.mapping->rank; i++)
+    if (e->kind == HD_EXPR_VAR && e->u.var == tile->loop->u.mapfor.vars[i])
+      return false;
+  for (unsigned i = 0; i < e->num_operands; i++)
+    if (!is_told(tile, e->operands[i]))
+      return false;
+  return true;
+}
+
 // Tasks a worker has along an axis.
 static int64_t tasks_along(const hd_mapping_t *m, unsigned axis) {
   switch (m->kind) {
@@ -143,10 +160,12 @@ static bool is_read(const hd_access_yields_t *yields, unsigned i,
 }
 
 // Out of bounds the register has 0, and not what `else` says.
-static bool may_be_early(const hd_access_yields_t *yields, unsigned yield,
+static bool may_be_early(const hd_access_tile_t *tile,
+                         const hd_access_yields_t *yields, unsigned yield,
                          const hd_expr_t *load) {
   for (unsigned i = 0; i < hd_expr_num_indices(load); i++)
-    if (!hd_walk_expr(load->operands[i], is_no_load, NULL))
+    if (!hd_walk_expr(load->operands[i], is_no_load, NULL) ||
+        (tile->loop && !is_told(tile, load->operands[i])))
       return false;
   return load->kind == HD_EXPR_LOAD && load->type.lanes == 1 &&
          load->u.var->direction == HD_DIR_IN && is_read(yields, yield, load);
@@ -202,7 +221,7 @@ static void load_early(const hd_access_tile_t *tile, loaded_t *loaded,
   unsigned same = number_of(&loaded->loads, load);
   bool is_loaded = same < loaded->loads.count;
   int64_t cells = is_loaded ? 0 : cells_of(tile, load);
-  if (!early && may_be_early(yields, i, load) &&
+  if (!early && may_be_early(tile, yields, i, load) &&
       loaded->taken + cells <= MOST_CELLS && same < MOST_LOADS)
     early = make_early(tile, i, number, load->u.var,
                        is_loaded ? loaded->cells[same] : NULL);
