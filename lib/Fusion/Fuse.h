@@ -133,6 +133,7 @@ void hd_plan_sweep(hd_module_t *module, size_t added, const hd_func_t *plan);
 // and the kernels that it runs are left.
 typedef struct hd_fuse_options {
   bool unfused; // Every node a kernel of its own, or several.
+  bool formed;  // hd_graph_fuse() has been used: its groups are kernels.
   bool explain;
   hd_inouts_t inouts; // The plan's parameter of such an input is `inout` where
                       // the output is stored in it.

@@ -17,7 +17,7 @@ static const hd_func_t *make_plan(hd_module_t *made, const hd_graph_t *graph,
                                   const hd_schedule_options_t *schedules,
                                   const hd_graph_program_options_t *options,
                                   const hd_pass_config_t *config) {
-  hd_fuse_options_t fuse = {options->unfused, options->explain,
+  hd_fuse_options_t fuse = {options->unfused, options->formed, options->explain,
                             options->inouts};
   hd_pass_args_t args = {NULL, options->explain};
   const hd_pass_t *early = find_pass(hd_fusion_passes, "early-launches");

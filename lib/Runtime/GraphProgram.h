@@ -11,7 +11,8 @@
 
 typedef struct hd_graph_program_options {
   bool keep_layouts, explain, unfused, in_turn; // As hd_model_options_t.
-  hd_inouts_t inouts;                           // As hd_fuse_options_t.
+  bool formed;                                  // As hd_fuse_options_t.
+  hd_inouts_t inouts;                           // Likewise.
 } hd_graph_program_options_t;
 
 // Fuses and schedules the graph, whose shapes are known, into a module that is

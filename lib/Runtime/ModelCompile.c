@@ -105,13 +105,13 @@ static bool compile(rounds_t *r) {
   hd_model_t *m = r->model;
   hd_model_segment_t *segment = r->segment;
   hd_program_t *p = &segment->program;
-  hd_graph_program_options_t options = {.keep_layouts = m->options.keep_layouts,
-                                        .explain = m->options.explain,
-                                        .unfused = m->options.unfused ||
-                                                   m->options.watch ||
-                                                   hd_model_counts_steps(m),
-                                        .in_turn = m->options.in_turn,
-                                        .inouts = segment->inouts};
+  hd_graph_program_options_t options = {
+      .keep_layouts = m->options.keep_layouts,
+      .explain = m->options.explain,
+      .unfused = m->options.unfused || m->options.watch,
+      .formed = !m->options.unfused && hd_model_counts_steps(m),
+      .in_turn = m->options.in_turn,
+      .inouts = segment->inouts};
   r->failures = NULL;
   r->taken = NULL;
   segment->made = hd_module_create(hd_model_context(m));

@@ -231,8 +231,12 @@ static size_t count_scheduled(hd_model_t *m, hd_turn_t *run,
 // Step by step: what is not scheduled any more is evaluated. Groups live with
 // the graph, for the values that they add are entered in the run's store.
 static bool run_steps(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph) {
+  hd_context_t *context = hd_model_context(m);
+  const hd_schedule_options_t *outer = context->schedules;
+  context->schedules = &m->schedules;
   if (!m->options.unfused)
     graph = hd_graph_fuse(run->module, graph, m->options.explain);
+  context->schedules = outer;
   if (!graph)
     return false;
   size_t count = count_scheduled(m, run, &graph);

@@ -376,8 +376,11 @@ const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
   size_t added = module->items.size;
   graph = hd_graph_in_place(module, graph, &options->inouts, options->explain,
                             &c.placed);
-  c.graph = options->unfused ? without_groups(&unfused, graph)
-                             : hd_graph_fuse(module, graph, options->explain);
+  if (options->formed)
+    c.graph = graph;
+  else
+    c.graph = options->unfused ? without_groups(&unfused, graph)
+                               : hd_graph_fuse(module, graph, options->explain);
   hd_times_leave(&module->context->times, part);
   const hd_func_t *plan =
       c.graph ? hd_plan_in_rounds(module, plan_groups, &c) : NULL;

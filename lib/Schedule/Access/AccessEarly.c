@@ -85,8 +85,8 @@ static bool is_same_along(const hd_access_tile_t *tile, const hd_expr_t *load,
 }
 
 // Whether tasks that have one element of the register read one place: what the
-// load's indices have of the loop's variables are whole indices of the register.
-// In r[j, p / 8] are x[j] and x[p / 8], and no x[p].
+// load's indices have of the loop's variables are whole indices of the
+// register. In r[j, p / 8] are x[j] and x[p / 8], and no x[p].
 static bool is_told(const hd_access_tile_t *tile, const hd_expr_t *e) {
   const hd_expr_t *early = tile->point->u.point.early;
   for (unsigned i = 0; i < early->num_operands; i++)
