@@ -96,6 +96,9 @@ class Complex(unittest.TestCase):
         z, x = torch.randn(3, 4, dtype=torch.complex64), draw(3, 4, 2)
         self.compare(lambda z, x: (real(z * pair(x)), x + 1), (z, x),
                      left=["view_as_real.default"])  # fmt: skip
+        self.compare(lambda x, y: real(torch.cat([pair(y), pair(x)])),
+                     (x, draw(0, 2)), left=["view_as_complex.default",
+                     "cat.default", "view_as_real.default"])  # fmt: skip
         self.compare(lambda z, x: z * pair(x), (z, x),
                      left=["view_as_complex.default", "mul.Tensor"])  # fmt: skip
         self.compare(lambda x: real(x * 1j), (x,),

@@ -210,7 +210,8 @@ def same(pairs: Pairs, _node: fx.Node, x: fx.Node) -> fx.Node:
 
 @of(aten.cat.default)
 def concatenate(pairs: Pairs, node: fx.Node, xs: list, axis: int = 0) -> object:
-    if not all(map(is_complex, xs)):
+    # PyTorch leaves out what is of no elements and one axis.
+    if not all(is_complex(x) and rank(x) == rank(node) for x in xs):
         return None
     return pairs.call(
         node.target, [pairs.of(x) for x in xs], axis % rank(node)
