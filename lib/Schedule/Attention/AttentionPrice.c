@@ -115,8 +115,8 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
       at_least(stages - 1, 1) * bn * widths * bytes, placed);
   double work = steps / machine->mhz;
   double us = machine->launch + at_least(work, far);
-  // Blocks of few rows wait for memory, and have nothing else to do while others
-  // begin.
+  // Blocks of few rows wait for memory, and have nothing else to do while
+  // others begin.
   us += bm > FRAGMENT ? begin / machine->mhz
                       : waves * begin / machine->mhz +
                             hd_fits.attention_unhidden * at_most(work, far);

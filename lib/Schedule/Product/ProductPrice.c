@@ -64,6 +64,18 @@ static double figure(const hd_candidate_t *c, hd_figure_t which) {
   return (double)c->figures[which];
 }
 
+// Whether what it reads goes to registers.
+static bool is_direct(const load_t *l) {
+  return figure(l->c, HD_FIGURE_PASSING) <= 0;
+}
+
+// Few rows by what b is computed from: warps have more to compute than to wait
+// for, and a block begins where one has ended.
+static bool computes_narrow(const load_t *l) {
+  return is_direct(l) && l->bm <= 8 &&
+         l->form->b.kept < hd_scalar_bits(l->form->type);
+}
+
 static bool reads_image(const load_t *l) {
   return l->c->template->reads[HD_PRODUCT_IMAGE];
 }
@@ -90,7 +102,8 @@ static bool place_blocks(load_t *l) {
       hd_machine_reach(l->machine, l->c->figures[HD_FIGURE_SPLIT] *
                                        l->c->figures[HD_FIGURE_SHARE]);
   l->together = at_most(most, ceil(blocks / reach));
-  l->waves = ceil(blocks / (reach * l->together));
+  l->waves = computes_narrow(l) ? ceil(blocks / reach) / l->together
+                                : ceil(blocks / (reach * l->together));
   l->at_once = at_most(blocks, reach * l->together);
   return true;
 }
@@ -109,8 +122,9 @@ static double issue_cycles(const load_t *l, double warps) {
       (by_map ? 0 : pieces_of(l->a, l->bm * l->bk * l->bytes)) +
       (maps[1] ? 0 : pieces_of(&l->form->b, l->bn * l->bk * l->bytes));
   double copies = reads_image(l) ? 0 : pieces / l->threads;
-  return warps / l->machine->schedulers *
-         (figure(l->c, HD_FIGURE_ISSUE) + copies * l->machine->copy_issue);
+  double each = figure(l->c, HD_FIGURE_ISSUE) + copies * l->machine->copy_issue;
+  return at_least(warps / l->machine->schedulers * each,
+                  computes_narrow(l) ? each / hd_fits.product_alone : 0);
 }
 
 // How much longer an operand takes to come than whole lines of the L2 cache do:
@@ -160,41 +174,6 @@ static double pixel_cycles(const load_t *l) {
   return l->bm * l->machine->pixel_cycles * (half ? hd_fits.product_vacant : 1);
 }
 
-static double step_cycles(const load_t *l) {
-  const hd_machine_t *machine = l->machine;
-  double warps = l->threads / 32 * l->together;
-  double multiply = multiply_cycles(l);
-  const hd_product_form_t *form = l->form;
-  double passing = figure(l->c, HD_FIGURE_PASSING);
-  bool is_direct = passing <= 0;
-  double rows =
-      is_direct ? at_most(l->bm, (double)form->sizes[HD_AXIS_M]) : l->bm;
-  const bool *maps = l->c->template->maps;
-  // An element that several windows have is asked for by each of them.
-  double load = l->together *
-                (rows * l->a->kept * slowness(l, l->a, maps[0]) +
-                 l->bn * form->b.kept * slowness(l, &form->b, maps[1])) /
-                8 * l->bk /
-                (machine->l2_shared * (is_direct ? hd_fits.product_direct : 1));
-  double walk = maps[HD_PRODUCT_IMAGE] ? l->together * pixel_cycles(l) : 0;
-  // Nothing is under way beside a step that is the only one.
-  double ahead = figure(l->c, HD_FIGURE_STAGES) - 1;
-  double issue = issue_cycles(l, warps);
-  double wait = ahead > 0
-                    ? machine->l2_cycles / ahead
-                    : machine->l2_cycles +
-                          (is_direct ? at_least(multiply, issue) : multiply);
-  // What passes through registers is waited for, a batch at a time.
-  double elements =
-      (l->a->piece ? 0 : l->bm * l->bk) + (form->b.piece ? 0 : l->bn * l->bk);
-  double by_thread = is_direct ? 0 : elements / l->threads;
-  return at_least(at_least(multiply, issue),
-                  at_least(at_least(load, walk), wait)) *
-             depth_factor(l) +
-         figure(l->c, HD_FIGURE_BARRIER) + by_thread * l->together * passing +
-         ceil(by_thread / BATCH) * machine->l2_crowd_cycles;
-}
-
 // Along k: the copy engine takes each element of a window by itself.
 static double steps_of(const load_t *l) {
   const hd_product_image_t *image = l->form->image;
@@ -202,6 +181,44 @@ static double steps_of(const load_t *l) {
              ? (double)(image->window[0] * image->window[1]) *
                    pieces_of_pixel(l)
              : ceil((double)l->form->sizes[HD_AXIS_K] / l->bk);
+}
+
+static double step_cycles(const load_t *l) {
+  const hd_machine_t *machine = l->machine;
+  double warps = l->threads / 32 * l->together;
+  double multiply = multiply_cycles(l);
+  const hd_product_form_t *form = l->form;
+  double passing = figure(l->c, HD_FIGURE_PASSING);
+  bool direct = is_direct(l);
+  double rows = direct ? at_most(l->bm, (double)form->sizes[HD_AXIS_M]) : l->bm;
+  const bool *maps = l->c->template->maps;
+  // An element that several windows have is asked for by each of them.
+  double load = l->together *
+                (rows * l->a->kept * slowness(l, l->a, maps[0]) +
+                 l->bn * form->b.kept * slowness(l, &form->b, maps[1])) /
+                8 * l->bk /
+                (machine->l2_shared * (direct ? hd_fits.product_direct : 1));
+  double walk = maps[HD_PRODUCT_IMAGE] ? l->together * pixel_cycles(l) : 0;
+  // Nothing is under way beside a step that is the only one at a time; one that
+  // is all, in shared memory, is waited for where a block begins.
+  double ahead = figure(l->c, HD_FIGURE_STAGES) - 1;
+  double issue = issue_cycles(l, warps);
+  bool whole =
+      direct && steps_of(l) <= l->split &&
+      figure(l->c, HD_FIGURE_SHARED) >= l->bn * l->bk * form->b.kept / 8;
+  double alone = direct ? at_least(multiply, issue) : multiply;
+  double wait = ahead > 0 ? machine->l2_cycles / ahead
+                : whole   ? 0
+                          : machine->l2_cycles + alone;
+  // What passes through registers is waited for, a batch at a time.
+  double elements =
+      (l->a->piece ? 0 : l->bm * l->bk) + (form->b.piece ? 0 : l->bn * l->bk);
+  double by_thread = direct ? 0 : elements / l->threads;
+  return at_least(at_least(multiply, issue),
+                  at_least(at_least(load, walk), wait)) *
+             depth_factor(l) +
+         figure(l->c, HD_FIGURE_BARRIER) + by_thread * l->together * passing +
+         ceil(by_thread / BATCH) * machine->l2_crowd_cycles;
 }
 
 // Where a block loads what windows reach of an image, and all of its rows of b,
@@ -300,7 +317,7 @@ static double moved_bytes(const load_t *l) {
 // registers heads do not say how much that is; kernels that read images ask for
 // all rows at once.
 static double asking_us(const load_t *l) {
-  if (figure(l->c, HD_FIGURE_PASSING) <= 0 || reads_image(l))
+  if (is_direct(l) || reads_image(l))
     return 0;
   const int64_t *sizes = l->form->sizes;
   double stages = at_most(figure(l->c, HD_FIGURE_STAGES), DEEP);
@@ -316,9 +333,8 @@ static double asking_us(const load_t *l) {
 // How much longer memory takes where rows of b go to registers in short pieces,
 // one a step: of few rows 1.1 times with pieces of 1 KiB.
 static double piece_factor(const load_t *l) {
-  bool is_direct = figure(l->c, HD_FIGURE_PASSING) <= 0 && l->bm <= 8 &&
-                   l->form->b.kept == hd_scalar_bits(l->form->type);
-  double pieces = is_direct ? l->machine->row_bytes / (l->bk * l->bytes) : 1;
+  bool reads = is_direct(l) && l->bm <= 8 && !computes_narrow(l);
+  double pieces = reads ? l->machine->row_bytes / (l->bk * l->bytes) : 1;
   return 1 + hd_fits.product_short * (at_least(pieces, 1) - 1);
 }
 
@@ -342,7 +358,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   double begin =
       machine->begin_cycles + figure(c, HD_FIGURE_SETUP) + machine->l2_cycles;
   // What is read to registers is waited for by each block.
-  if (figure(c, HD_FIGURE_PASSING) <= 0)
+  if (is_direct(&l) && !computes_narrow(&l))
     begin *= l.waves;
   double made = reads_image(&l) ? image_cycles(&l) : steps * step_cycles(&l);
   double end = end_cycles(&l);
