@@ -181,6 +181,18 @@ const hd_expr_t *hd_access_may_hold(hd_builder_t *b, const hd_stmt_t *loop,
               : NULL;
 }
 
+const hd_expr_t *hd_access_all_hold(hd_builder_t *b, const hd_stmt_t *loop,
+                                    const hd_access_guard_t *guard) {
+  const hd_expr_t *least = extreme(b->arena, loop, guard->index, false);
+  const hd_expr_t *greatest = extreme(b->arena, loop, guard->index, true);
+  if (!least || !greatest ||
+      guard->index->type.scalar != guard->size->type.scalar)
+    return NULL;
+  const hd_expr_t *zero = hd_expr_int(b->arena, least->type, 0);
+  return hd_b_and(b, hd_expr_binary(b->arena, HD_EXPR_GE, least, zero),
+                  hd_expr_binary(b->arena, HD_EXPR_LT, greatest, guard->size));
+}
+
 // x / c * c + x % c
 static const hd_expr_t *join(hd_rewriter_t *rewriter, const hd_expr_t *e) {
   int64_t c, other, factor;

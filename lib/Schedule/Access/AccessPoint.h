@@ -96,5 +96,8 @@ bool hd_access_says_condition(const hd_expr_t *access,
 // holds for some of the loop's tasks; NULL: none is known.
 const hd_expr_t *hd_access_may_hold(hd_builder_t *b, const hd_stmt_t *loop,
                                     const hd_expr_t *condition);
+// One that holds where the guard holds for all of them; NULL: none is known.
+const hd_expr_t *hd_access_all_hold(hd_builder_t *b, const hd_stmt_t *loop,
+                                    const hd_access_guard_t *guard);
 
 #endif

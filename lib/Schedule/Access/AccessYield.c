@@ -183,15 +183,26 @@ static bool learn_stores(hd_access_yields_t *yields, hd_access_names_t *names,
   return true;
 }
 
-// Whether each element that is outside the old tensor is outside the new one.
-static bool is_bounded(const hd_expr_t *old, const hd_expr_t *place,
-                       hd_access_names_t *names) {
+// Where each element that is outside the old tensor is outside the new one, or
+// all of a staged tile is inside the old one: *whole, a condition without the
+// loop's variables, or NULL where there is no need of one. False: neither is
+// known.
+static bool is_bounded(const hd_access_tile_t *tile, const hd_expr_t *old,
+                       const hd_expr_t *place, hd_access_names_t *names,
+                       const hd_expr_t **whole) {
   for (unsigned i = 0; i < old->num_operands; i++) {
     hd_access_guard_t guard = {
         hd_rewrite_expr(&names->rewriter, old->operands[i]),
         old->u.var->tensor->shape[i]};
-    if (!hd_access_is_certain(&guard) && !hd_access_says(place, &guard))
+    if (hd_access_is_certain(&guard) || hd_access_says(place, &guard))
+      continue;
+    const hd_expr_t *all =
+        tile->loop && tile->point->u.point.staging
+            ? hd_access_all_hold(&tile->a->b, tile->loop, &guard)
+            : NULL;
+    if (!all)
       return false;
+    *whole = hd_b_and(&tile->a->b, *whole, all);
   }
   return true;
 }
@@ -201,10 +212,12 @@ static bool reads_shared(void *argument, const hd_expr_t *e) {
   return !hd_expr_is_access(e) || e->u.var->tensor->scope != HD_SCOPE_SHARED;
 }
 
-// is_open: of any value, a name that stands for it.
+// is_open: of any value, a name that stands for it. *whole: what is_bounded()
+// says, of all places.
 static bool find_yields(const hd_access_tile_t *tile,
                         const hd_access_hook_t *hook, bool is_open,
-                        hd_access_names_t *names, hd_access_yields_t *yields) {
+                        hd_access_names_t *names, hd_access_yields_t *yields,
+                        const hd_expr_t **whole) {
   hd_accessor_t *a = tile->a;
   const hd_expr_t *place = tile->point->u.point.place, *at[HD_MAX_RANK];
   hd_access_begin_names(a, names);
@@ -223,7 +236,7 @@ static bool find_yields(const hd_access_tile_t *tile,
   const hd_expr_t *old = hd_expr_access(a->b.arena, HD_EXPR_REF, place->u.var,
                                         1, at, place->num_operands);
   for (unsigned i = 0; i < yields->count; i++)
-    if (!is_bounded(old, yields->places[i], names))
+    if (!is_bounded(tile, old, yields->places[i], names, whole))
       return false;
   // Each evaluates the value anew, after staging has changed what it may read.
   return yields->count == 1 ||
@@ -386,6 +399,22 @@ static void push_yields(const hd_access_tile_t *tile,
     hook->stayed(hook->argument, &a->b, tile->loop, kept);
 }
 
+// Yields where all of the tile is inside; else what is, element by element.
+static void push_whole(const hd_access_tile_t *tile,
+                       const hd_access_hook_t *hook,
+                       const hd_access_yields_t *yields,
+                       const hd_access_yields_t *open,
+                       const hd_expr_t *whole) {
+  hd_builder_t *b = &tile->a->b;
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  push_yields(tile, hook, yields, open);
+  hd_block_t then = hd_b_close(b);
+  hd_b_open(b, &block);
+  yield_by_element(tile, hook);
+  hd_b_if(b, whole, then, hd_b_close(b));
+}
+
 void hd_access_yield(const hd_access_tile_t *tile) {
   hd_accessor_t *a = tile->a;
   const hd_access_hook_t *hook =
@@ -393,13 +422,18 @@ void hd_access_yield(const hd_access_tile_t *tile) {
   if (hook && hook->store) {
     hd_access_names_t names;
     hd_access_yields_t yields = {0}, open = {0};
+    const hd_expr_t *whole = NULL, *same = NULL;
     bool is_expected = tile->point->u.point.kind == HD_POINT_EXPECT;
-    bool found = find_yields(tile, hook, is_expected, &names, &yields);
+    bool found = find_yields(tile, hook, is_expected, &names, &yields, &whole);
+    if (whole && hook->stays)
+      found = false;
     bool is_early = found && !is_expected && tile->point->u.point.early &&
-                    find_yields(tile, hook, true, &names, &open);
+                    find_yields(tile, hook, true, &names, &open, &same);
     if (found && is_expected)
       hd_access_read_early(tile, &yields, false);
-    if (found)
+    else if (found && whole)
+      push_whole(tile, hook, &yields, is_early ? &open : NULL, whole);
+    else if (found)
       push_yields(tile, hook, &yields, is_early ? &open : NULL);
     else if (!is_expected)
       yield_by_element(tile, hook);
