@@ -197,25 +197,35 @@ static void take_row(hd_tune_candidate_t *c, const hd_tune_rows_t *rows) {
   }
 }
 
-// Whether a candidate is one of the first n of its template.
-static bool is_among_first(const hd_candidates_t *candidates, size_t i,
-                           size_t n) {
-  size_t before = 0;
+// Whether another candidate of its template, before it, is expected to take the
+// same: what tells them apart is in no figure.
+static bool is_twin(const hd_candidates_t *candidates, size_t i) {
+  const hd_candidate_t *c = &candidates->data[i];
   for (size_t k = 0; k < i; k++)
-    before += candidates->data[k].template == candidates->data[i].template;
-  return before < n;
+    if (candidates->data[k].template == c->template &&
+        candidates->data[k].us >= c->us)
+      return true;
+  return false;
 }
 
 // Which candidates are measured, so many: the best quarter of that of each
 // template, for templates are expected to take what they do by figures of their
-// own; then the best of all.
+// own; then the best of all. Twins come last.
 static bool *find_wanted(hd_tuner_t *t, const hd_candidates_t *candidates,
                          size_t most) {
-  bool *wanted = HD_ARENA_ARRAY(&t->arena, bool, candidates->size + 1);
-  size_t each = most / 4 ? most / 4 : 1;
-  for (int pass = 0; pass < 2; pass++)
-    for (size_t i = 0; i < candidates->size && most; i++) {
-      if (wanted[i] || (pass == 0 && !is_among_first(candidates, i, each)))
+  size_t count = candidates->size, each = most / 4 ? most / 4 : 1;
+  bool *wanted = HD_ARENA_ARRAY(&t->arena, bool, count + 1);
+  bool *twins = HD_ARENA_ARRAY(&t->arena, bool, count + 1);
+  for (size_t i = 0; i < count; i++)
+    twins[i] = is_twin(candidates, i);
+  for (int pass = 0; pass < 3; pass++)
+    for (size_t i = 0; i < count && most; i++) {
+      size_t before = 0;
+      for (size_t k = 0; pass == 0 && k < i; k++)
+        before +=
+            wanted[k] &&
+            candidates->data[k].template == candidates->data[i].template;
+      if (wanted[i] || (pass < 2 && twins[i]) || before >= each)
         continue;
       wanted[i] = true;
       most--;
