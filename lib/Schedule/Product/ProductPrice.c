@@ -133,10 +133,10 @@ static double issue_cycles(const load_t *l, double warps) {
 static double slowness(const load_t *l, const hd_form_tensor_t *tensor,
                        bool by_map) {
   int64_t bytes = tensor->pitch * (int64_t)hd_scalar_bits(l->form->type) / 8;
+  if (!by_map && tensor->piece && tensor->piece < HD_FORM_WIDE)
+    return l->machine->l2_shared / l->machine->narrow_bytes;
   if (!by_map)
-    return tensor->piece && tensor->piece < HD_FORM_WIDE
-               ? l->machine->l2_shared / l->machine->narrow_bytes
-               : 1;
+    return bytes % l->machine->sector_bytes == 0 ? 1 : hd_fits.product_astride;
   return bytes % l->machine->line_bytes == 0     ? 1
          : bytes % l->machine->sector_bytes == 0 ? l->machine->skewed
                                                  : l->machine->most_skewed;
