@@ -222,9 +222,8 @@ static bool *find_wanted(hd_tuner_t *t, const hd_candidates_t *candidates,
     for (size_t i = 0; i < count && most; i++) {
       size_t before = 0;
       for (size_t k = 0; pass == 0 && k < i; k++)
-        before +=
-            wanted[k] &&
-            candidates->data[k].template == candidates->data[i].template;
+        before += wanted[k] &&
+                  candidates->data[k].template == candidates->data[i].template;
       if (wanted[i] || (pass < 2 && twins[i]) || before >= each)
         continue;
       wanted[i] = true;

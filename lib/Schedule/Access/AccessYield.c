@@ -403,8 +403,7 @@ static void push_yields(const hd_access_tile_t *tile,
 static void push_whole(const hd_access_tile_t *tile,
                        const hd_access_hook_t *hook,
                        const hd_access_yields_t *yields,
-                       const hd_access_yields_t *open,
-                       const hd_expr_t *whole) {
+                       const hd_access_yields_t *open, const hd_expr_t *whole) {
   hd_builder_t *b = &tile->a->b;
   hd_open_block_t block;
   hd_b_open(b, &block);

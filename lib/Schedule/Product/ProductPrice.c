@@ -122,6 +122,9 @@ static double issue_cycles(const load_t *l, double warps) {
       (by_map ? 0 : pieces_of(l->a, l->bm * l->bk * l->bytes)) +
       (maps[1] ? 0 : pieces_of(&l->form->b, l->bn * l->bk * l->bytes));
   double copies = reads_image(l) ? 0 : pieces / l->threads;
+  // Where a piece of a window is has to be computed.
+  if (l->form->image && !by_map && !reads_image(l))
+    copies += pieces_of(l->a, l->bm * l->bk * l->bytes) / l->threads;
   double each = figure(l->c, HD_FIGURE_ISSUE) + copies * l->machine->copy_issue;
   return at_least(warps / l->machine->schedulers * each,
                   computes_narrow(l) ? each / hd_fits.product_alone : 0);
@@ -161,17 +164,29 @@ static double multiply_cycles(const load_t *l) {
           at_most(1, warps / l->machine->full_warps));
 }
 
-// Pieces of a step's size that a pixel's channels come in.
+// Of a step's bytes of b, those that a block asks for: where b stays, of one
+// tile.
+static double asked_of_b(const load_t *l) {
+  bool stays = figure(l->c, HD_FIGURE_STAYS) > 0 &&
+               (double)l->form->sizes[HD_AXIS_N] <= l->bn;
+  return stays ? 1 / l->waves : 1;
+}
+
+// Of a step's size, that a pixel's channels come in.
 static double pieces_of_pixel(const load_t *l) {
   return ceil((double)l->form->image->channels / l->bk);
 }
 
 // The copy engine walks over an image pixel by pixel, however many bytes of
 // each it brings; but the half of a step in which no pixel has a channel costs
-// more.
-static double pixel_cycles(const load_t *l) {
+// more. Rows of b that are less than a line come one by one, too.
+static double walk_cycles(const load_t *l) {
+  const hd_machine_t *machine = l->machine;
   bool half = 2 * (double)l->form->image->channels <= l->bk;
-  return l->bm * l->machine->pixel_cycles * (half ? hd_fits.product_vacant : 1);
+  bool is_part = l->bk * l->bytes < (double)machine->line_bytes;
+  double rows = is_part ? l->bn / l->share * asked_of_b(l) : 0;
+  return l->bm * machine->pixel_cycles * (half ? hd_fits.product_vacant : 1) +
+         rows * machine->part_row_cycles;
 }
 
 // Along k: the copy engine takes each element of a window by itself.
@@ -193,12 +208,12 @@ static double step_cycles(const load_t *l) {
   double rows = direct ? at_most(l->bm, (double)form->sizes[HD_AXIS_M]) : l->bm;
   const bool *maps = l->c->template->maps;
   // An element that several windows have is asked for by each of them.
-  double load = l->together *
-                (rows * l->a->kept * slowness(l, l->a, maps[0]) +
-                 l->bn * form->b.kept * slowness(l, &form->b, maps[1])) /
-                8 * l->bk /
-                (machine->l2_shared * (direct ? hd_fits.product_direct : 1));
-  double walk = maps[HD_PRODUCT_IMAGE] ? l->together * pixel_cycles(l) : 0;
+  double load =
+      l->together *
+      (rows * l->a->kept * slowness(l, l->a, maps[0]) +
+       l->bn * asked_of_b(l) * form->b.kept * slowness(l, &form->b, maps[1])) /
+      8 * l->bk / (machine->l2_shared * (direct ? hd_fits.product_direct : 1));
+  double walk = maps[HD_PRODUCT_IMAGE] ? l->together * walk_cycles(l) : 0;
   // Nothing is under way beside a step that is the only one at a time; one that
   // is all, in shared memory, is waited for where a block begins.
   double ahead = figure(l->c, HD_FIGURE_STAGES) - 1;
@@ -248,14 +263,16 @@ static double image_cycles(const load_t *l) {
          (1 - 1 / l->waves) * l->together * hd_fits.product_begins;
 }
 
-// More than others' that an element takes on its way out. Kernels with maps
-// have it in shared memory, from where neighbours store neighbours, where it
-// does not go as the copy engine takes it; of what is computed of sums first,
-// or of other kernels' results that go elsewhere than where they have them,
-// nothing is known.
+// More than others' that an element takes on its way out. Kernels that are told
+// how wide rows of shared memory should be have it there, from where neighbours
+// store 16 bytes each wherever it goes. Of others with maps neighbours store
+// neighbours; of what is computed of sums first, or of other kernels' results
+// that go elsewhere than where they have them, nothing is known.
 static double alone_cycles(const load_t *l) {
   const hd_product_form_t *form = l->form;
   const bool *maps = l->c->template->maps;
+  if (l->c->template->takes_leaving)
+    return 0;
   if (maps[0] || maps[1] || maps[HD_PRODUCT_IMAGE])
     return form->c.same || form->result.value ? 0 : l->machine->near_store;
   int64_t bits = form->sizes[HD_AXIS_N] * hd_scalar_bits(form->result.type);
@@ -296,8 +313,8 @@ static double hidden_cycles(const load_t *l, double steps, double made,
 static double share_cycles(const load_t *l, double steps) {
   if (l->share <= 1)
     return 0;
-  double spared = l->together * l->bn * (1 - 1 / l->share) * l->form->b.kept /
-                  8 * l->bk / l->machine->l2_shared;
+  double spared = l->together * l->bn * (1 - 1 / l->share) * asked_of_b(l) *
+                  l->form->b.kept / 8 * l->bk / l->machine->l2_shared;
   return l->machine->exchange_cycles -
          hd_fits.product_shared * spared * l->waves * steps;
 }
