@@ -430,7 +430,7 @@ void hd_access_yield(const hd_access_tile_t *tile) {
                     find_yields(tile, hook, true, &names, &open, &same);
     if (found && is_expected)
       hd_access_read_early(tile, &yields, false);
-    else if (found && whole)
+    if (found && whole && !is_expected)
       push_whole(tile, hook, &yields, is_early ? &open : NULL, whole);
     else if (found)
       push_yields(tile, hook, &yields, is_early ? &open : NULL);
