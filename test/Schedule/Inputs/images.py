@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Convolutions of drawn images by drawn candidates of product_windows, against
 NumPy: of small integers, so that all sums are exact and results have to be
-equal. Small ones: what the head demands of sizes is left out.
+equal. Small ones: what the head demands of sizes is left out, but for columns,
+of which b may stay where they are one tile.
 
 usage: images.py FOLDER TEMPLATES.hir COUNT SEED [hidet-run's options...]
 """
@@ -20,8 +21,8 @@ TASK = """task image(x: {T}[n, h, l, c], w: {T}[o, kh, kw, c], sh: i64, sw: i64,
   y[b, i, j, f] = {O}(sum(p: c, u: kh, v: kw) f32(x[b, i * sh + u * dh - ph, j * sw + v * dw - pw, p]{outside}) * f32(w[f, u, v, p]))
 }}
 """
-text, changed = re.subn(r"requires native == 1[^\n]*", "requires native == 1, rows == 1, z == 1",
-                        library.read_text())
+text, changed = re.subn(r"requires native == 1[^\n]*", "requires native == 1, rows == 1, z == 1, "
+                        "STAYS == (n <= BN ? 1 : 0)", library.read_text())
 assert changed == 1
 (folder / "template.hir").write_text(text)
 
