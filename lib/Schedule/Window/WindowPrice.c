@@ -16,7 +16,7 @@
 
 enum {
   THREAD_INSTRUCTIONS = 60,
-  ACCESS_INSTRUCTIONS = 4, // Of a load or a store: its place, and whether it is
+  ACCESS_INSTRUCTIONS = 5, // Of a load or a store: its place, and whether it is
                            // inside.
   BUSY_WARPS = 5,          // That keep a scheduler busy.
   OWN_REGISTERS = 32,
@@ -117,10 +117,10 @@ static double run_tiles(const pricing_t *p) {
   double read = figure(p->c, HD_FIGURE_IMAGES) * high * wide *
                 figure(p->c, HD_FIGURE_TILE_K) * p->bytes / p->machine->l2 *
                 (1 + hd_fits.window_pieces * pieces(p));
-  double each =
-      at_least(figure(p->c, HD_FIGURE_ISSUE) * figure(p->c, HD_FIGURE_THREADS) /
-                   32 / p->machine->schedulers,
-               read);
+  double each = at_least(figure(p->c, HD_FIGURE_ISSUE) *
+                             ceil(figure(p->c, HD_FIGURE_THREADS) / 32) /
+                             p->machine->schedulers,
+                         read);
   double alone = figure(p->c, HD_FIGURE_BARRIER) + read;
   // Those of a full house take turns; the last ones are fewer.
   double house = p->machine->count * p->together;
