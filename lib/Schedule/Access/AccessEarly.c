@@ -86,12 +86,18 @@ static bool is_same_along(const hd_access_tile_t *tile, const hd_expr_t *load,
 
 // Whether tasks that have one element of the register read one place: what the
 // load's indices have of the loop's variables are whole indices of the
-// register. In r[j, p / 8] are x[j] and x[p / 8], and no x[p].
+// register. In r[j, p / 8] are x[j] and x[p / 8], and no x[p]; in r[j, e * 2],
+// as pairs of columns have it, is x[e].
 static bool is_told(const hd_access_tile_t *tile, const hd_expr_t *e) {
   const hd_expr_t *early = tile->point->u.point.early;
-  for (unsigned i = 0; i < early->num_operands; i++)
-    if (hd_expr_equal(e, early->operands[i]))
+  for (unsigned i = 0; i < early->num_operands; i++) {
+    const hd_expr_t *index = early->operands[i];
+    int64_t factor;
+    if (hd_expr_equal(e, index) ||
+        (index->kind == HD_EXPR_MUL && hd_expr_equal(e, index->operands[0]) &&
+         hd_expr_fold_int(index->operands[1], &factor) && factor != 0))
       return true;
+  }
   for (uint32_t i = 0; i < tile->loop->u.mapfor.mapping->rank; i++)
     if (e->kind == HD_EXPR_VAR && e->u.var == tile->loop->u.mapfor.vars[i])
       return false;
