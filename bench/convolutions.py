@@ -94,25 +94,27 @@ def cases_of(options):
     return found[first::of]
 
 
+# What is measured of a group is known by its text, with its tasks' names: these are the
+# same whatever else is in a graph.
 TASKS = {
     # What layouts make of a convolution inside a network.
-    "dense": """task conv_last(x: f16[n, h, l, c], w: f16[o, kh, kw, d], groups: i64, stride: i64,
+    "dense": """task conv_dense(x: f16[n, h, l, c], w: f16[o, kh, kw, d], groups: i64, stride: i64,
                ph: i64, pw: i64, oh: i64, ow: i64) -> y: f32[n, oh, ow, o] {
   y[b, i, j, f] = sum(p: d, u: kh, v: kw) f32(x[b, i * stride + u - ph, j * stride + v - pw, %s] else 0) * f32(w[f, u, v, p])
 }
 """,
     # Of an image as networks get it, channels first.
-    "first": """task conv_last(x: f16[n, c, h, l], w: f16[o, c, kh, kw], groups: i64, stride: i64,
+    "first": """task conv_first(x: f16[n, c, h, l], w: f16[o, c, kh, kw], groups: i64, stride: i64,
                ph: i64, pw: i64, oh: i64, ow: i64) -> y: f32[n, oh, ow, o] {
   y[b, i, j, f] = sum(p: c, u: kh, v: kw) f32(x[b, p, i * stride + u - ph, j * stride + v - pw] else 0) * f32(w[f, p, u, v])
 }
 """,
-    "depthwise": """task conv_last(x: f16[n, h, l, c], w: f16[kh, kw, c], stride: i64, ph: i64, pw: i64,
+    "depthwise": """task conv_depthwise(x: f16[n, h, l, c], w: f16[kh, kw, c], stride: i64, ph: i64, pw: i64,
                oh: i64, ow: i64) -> y: f32[n, oh, ow, c] {
   y[b, i, j, f] = sum(u: kh, v: kw) f32(x[b, i * stride + u - ph, j * stride + v - pw, f] else 0) * f32(w[u, v, f])
 }
 """,
-    "transposed": """task conv_last(x: f16[n, h, l, c], w: f16[k, k, d, c]) -> y: f32[n, k * h, k * l, d] {
+    "transposed": """task conv_transposed(x: f16[n, h, l, c], w: f16[k, k, d, c]) -> y: f32[n, k * h, k * l, d] {
   y[b, i, j, f] = sum(p: c) f32(x[b, i / k, j / k, p]) * f32(w[i % k, j % k, f, p])
 }
 """,
@@ -129,8 +131,9 @@ def task_of(case):
         return TASKS["depthwise"], (case.kh, case.kw, case.c), size
     if case.c == 3:
         return TASKS["first"], case.weights, size | {"groups": case.groups}
-    grouped = "f / (o / groups) * d + p" if case.groups > 1 else "p"
-    return (TASKS["dense"] % grouped, (case.o, case.kh, case.kw, case.c // case.groups),
+    text = TASKS["dense"] % "p" if case.groups == 1 else (
+        TASKS["dense"] % "f / (o / groups) * d + p").replace("conv_dense", "conv_grouped")
+    return (text, (case.o, case.kh, case.kw, case.c // case.groups),
             size | {"groups": case.groups})
 
 
@@ -163,11 +166,11 @@ class Node:
 
 
 def graph(nodes):
-    tasks, body = {}, []
+    body = []
     for node in nodes:
-        name = tasks.setdefault(node.task, "conv_last%d" % len(tasks))
+        name = node.task[len("task "):node.task.index("(")]
         body += [node.lines[0] % name, *node.lines[1:]]
-    return "".join(text.replace("conv_last", name) for text, name in tasks.items()) + (
+    return "".join(dict.fromkeys(node.task for node in nodes)) + (
         "graph main(%s) -> %s {\n  %s\n}\n" % (
             ", ".join(given for node in nodes for given in node.given),
             ", ".join("y%d" % i for i in range(len(nodes))),
