@@ -18,7 +18,6 @@ enum {
   THREAD_INSTRUCTIONS = 60,
   ACCESS_INSTRUCTIONS = 5, // Of a load or a store: its place, and whether it is
                            // inside.
-  BUSY_WARPS = 5,          // That keep a scheduler busy.
   OWN_REGISTERS = 32,
 };
 
@@ -90,7 +89,7 @@ static double run_threads(const pricing_t *p) {
                           1);
   // Warps of few blocks leave schedulers idle.
   double busy = at_most(1, p->together * threads / 32 /
-                               (BUSY_WARPS * machine->schedulers));
+                               (hd_fits.window_busy * machine->schedulers));
   double turns = ceil(p->blocks / (machine->count * p->together)) *
                  (machine->count * p->together) / p->blocks;
   double run = warps * at_least(turns, 1) *
