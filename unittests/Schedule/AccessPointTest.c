@@ -82,7 +82,16 @@ static void keeps_points(void **state) {
   assert_true(hd_access_has(
       &run, "load s[i, j] <- row + i >= 0 && row + i < n && (block.x * 16 + j "
             ">= 0 && block.x * 16 + j < m) ? x_straight["));
-  assert_false(hd_access_has(&run, "yield"));
+  // So is what is outside z: a tile is staged where all of it is inside.
+  assert_true(hd_access_has(
+      &run, "if row + 0 >= 0 && row + 15 < n && (block.x * 16 + 0 >= 0 && "
+            "block.x * 16 + 15 < m) {\n"
+            "    for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
+            "      yield z_straight["));
+  assert_true(hd_access_has(
+      &run,
+      "if at >= 0 && at < n && at_1 >= 0 && at_1 < m {\n"
+      "        z_straight[i64(at) * i64(m) + i64(at_1)] = value + value"));
   hd_access_end(&run);
 }
 

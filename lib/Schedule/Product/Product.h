@@ -156,10 +156,21 @@ hd_product_form_a(const hd_product_form_t *form,
 
 // Which of the library's forms it is.
 hd_form_kind_t hd_product_form_kind(const hd_product_form_t *form);
-// The form as templates are asked about it. The microseconds that a candidate
-// is expected to take grow with what it does, and are right within a factor of
-// two or so. Source: the roofline of a step (tensor cores against the L2
-// cache), the latency of what is not under way, waves of blocks.
+// Rows (side 0) or columns (1) of the image from the first that a window reads
+// to the last; 0 where there is no image.
+int64_t hd_product_image_span(const hd_product_image_t *image, int side);
+
+// The microseconds that a candidate is expected to take: they grow with what it
+// does, and are right within a factor of two or so. Source: the roofline of a
+// step (tensor cores against the L2 cache), the latency of what is not under
+// way, waves of blocks.
+double hd_product_price(const hd_machine_t *machine, const hd_form_t *asked,
+                        const hd_candidate_t *c);
+// Threads of all blocks together, each counted once, and once for each of its
+// steps: what the simulator's time grows with.
+double hd_product_turns(const hd_form_t *form, const hd_candidate_t *c);
+
+// The form as templates are asked about it.
 hd_form_t hd_product_form_ask(hd_arena_t *arena, const hd_product_form_t *form);
 
 #endif
