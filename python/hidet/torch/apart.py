@@ -7,22 +7,16 @@ it is. Right as they stand for any device, so for what PyTorch itself runs, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from hidet.torch.overloads import ByOverload
+
 aten = torch.ops.aten
-APART: dict[torch._ops.OpOverload, Callable] = {}
-
-
-def of(*overloads: torch._ops.OpOverload) -> Callable:
-    def keep(function: Callable) -> Callable:
-        APART.update(dict.fromkeys(overloads, function))
-        return function
-
-    return keep
-
+APART = ByOverload()
+of = APART.of
 
 # Elements between: a part that is refused is PyTorch's, which makes them all.
 MOST_ELEMENTS = 1 << 26

@@ -10,17 +10,11 @@ from collections.abc import Callable
 import torch
 from torch import fx
 
+from hidet.torch.overloads import ByOverload
+
 aten = torch.ops.aten
-# By overload: makes the pairs of its result.
-WAYS: dict[torch._ops.OpOverload, Callable] = {}
-
-
-def of(*overloads: torch._ops.OpOverload) -> Callable:
-    def keep(function: Callable) -> Callable:
-        WAYS.update(dict.fromkeys(overloads, function))
-        return function
-
-    return keep
+WAYS = ByOverload()  # To the pairs of its result.
+of = WAYS.of
 
 
 def is_complex(value: object) -> bool:
@@ -77,7 +71,7 @@ def use_pairs(module: fx.GraphModule) -> None:
     nodes = [n for n in graph.nodes if n.op == "call_function"]
     if not any(is_complex(a) for n in nodes for a in n.all_input_nodes):
         return
-    pairs = Pairs(graph)
+    pairs, own = Pairs(graph), set(nodes)
     for node in nodes:
         way = WAYS.get(node.target)
         given = node.all_input_nodes
@@ -91,7 +85,7 @@ def use_pairs(module: fx.GraphModule) -> None:
         if made is not None and is_complex(node):
             pairs.made[node] = made
         elif made is not None:
-            if made not in nodes:  # It lies as the result would have.
+            if made not in own:  # It lies as the result would have.
                 made.meta["val"] = node.meta["val"]
             node.replace_all_uses_with(made)
     graph.eliminate_dead_code()
