@@ -36,11 +36,21 @@ typedef struct hd_window_form {
   // begins, in x and in w, up to 16 bytes; 0: neighbours lie apart.
   int64_t lanes;
   hd_form_tensor_t x, w, y; // [z, rows, columns, f], [u, v, f], [z, i, j, f]
+  // The image without its borders, a tensor of the task: [z, row, column, f],
+  // where no_map is NULL.
+  hd_form_tensor_t image;
+  const char *no_map; // Why it has no tensor map, as hd_form_tensor_t has it.
+  int64_t pads[2]; // Rows above it, and columns before it, that windows read.
 } hd_window_form_t;
 
 // NULL, or why a definition has no such form; summed in f32.
 const char *hd_window_form_find(hd_arena_t *arena, const hd_definition_t *d,
                                 hd_window_form_t *form);
+
+// Of a form whose task's inputs, those of a flat task, are computed where they
+// are loaded, a bit each: the image has no map then.
+void hd_window_form_mark(hd_window_form_t *form, const hd_task_t *flat,
+                         uint64_t computed);
 
 // The form as templates are asked about it.
 hd_form_t hd_window_form_ask(hd_arena_t *arena, const hd_window_form_t *form);

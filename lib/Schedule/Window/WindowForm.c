@@ -226,6 +226,47 @@ static void set_image(hd_window_form_t *form, const finder_t *f,
   x->term = load;
 }
 
+// Why there is no tensor map of the image without its borders.
+static const char *obstacle(const hd_window_form_t *form, const finder_t *f) {
+  const hd_task_value_t *value = f->x->u.value;
+  const hd_side_t *column = &f->sides[1];
+  int64_t row = hd_flat_size(value, value->rank - 1) *
+                (int64_t)hd_scalar_bits(form->type);
+  // Behind the batch's axes come rows, columns and channels.
+  uint32_t axis = f->num_batch + (f->sides[0].axis != NO_AXIS);
+  bool in_order = f->sides[0].axis == NO_AXIS || f->sides[0].axis + 1 == axis;
+  for (unsigned i = 0; i < f->num_batch; i++)
+    in_order &= f->batch_axes[i] == i &&
+                hd_flat_size(value, i) == hd_flat_range(f->batch[i]);
+  if (!in_order || column->axis != axis || value->rank != axis + 2 ||
+      hd_flat_size(value, axis + 1) != form->sizes[HD_WINDOW_CHANNELS])
+    return "does not lie row after row in memory, channels last";
+  return row % (BYTES * 8) != 0 ? "has rows that are no multiples of 16 bytes"
+                                : NULL;
+}
+
+static void set_map(hd_window_form_t *form, const finder_t *f) {
+  const hd_task_value_t *value = f->x->u.value;
+  form->no_map = obstacle(form, f);
+  form->image = (hd_form_tensor_t){.rank = 4,
+                                   .shape = {form->sizes[HD_WINDOW_BATCH], 1, 1,
+                                             form->sizes[HD_WINDOW_CHANNELS]},
+                                   .same = value};
+  for (unsigned i = 0; i < SIDES; i++) {
+    const hd_side_t *side = &f->sides[i];
+    form->pads[i] = -side->first;
+    if (side->axis != NO_AXIS)
+      form->image.shape[i + 1] = hd_flat_size(value, side->axis);
+  }
+}
+
+void hd_window_form_mark(hd_window_form_t *form, const hd_task_t *flat,
+                         uint64_t computed) {
+  for (size_t i = 0; i < flat->inputs.size && i < 64; i++)
+    if (computed >> i & 1 && form->image.same == flat->inputs.data[i])
+      form->no_map = "is computed where it is loaded";
+}
+
 static void set_form(hd_window_form_t *form, finder_t *f) {
   static const char *const names[HD_WINDOW_WIDTH + 1] = {"z", "i", "j",
                                                          "f", "u", "v"};
@@ -252,6 +293,7 @@ static void set_form(hd_window_form_t *form, finder_t *f) {
                              .axes = axes,
                              .places = places};
   set_image(form, f, &digits);
+  set_map(form, f);
   hd_form_tensor_begin(&form->w, &digits, HD_WINDOW_HEIGHT, HD_WINDOW_WIDTH,
                        HD_WINDOW_CHANNELS);
   hd_form_tensor_load(&form->w, &digits, f->w, false);

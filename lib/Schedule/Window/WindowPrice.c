@@ -178,13 +178,24 @@ static const char *given_by(hd_arena_t *arena, const hd_window_form_t *form) {
       (long long)form->dilations[0], (long long)form->dilations[1]);
 }
 
+// To a kernel that has a map of the image.
+static const char *image_given_by(hd_arena_t *arena,
+                                  const hd_window_form_t *form) {
+  return hd_arena_printf(arena, "IH = %lld, IW = %lld, PH = %lld, PW = %lld",
+                         (long long)form->image.shape[1],
+                         (long long)form->image.shape[2],
+                         (long long)form->pads[0], (long long)form->pads[1]);
+}
+
 hd_form_t hd_window_form_ask(hd_arena_t *arena, const hd_window_form_t *form) {
   hd_form_t asked = {.kind = HD_FORM_KIND_WINDOW,
                      .type = form->type,
                      .names = {[HD_TEMPLATE_LANES] = form->lanes,
                                [HD_TEMPLATE_HIGH] = span(form, 0),
                                [HD_TEMPLATE_WIDE] = span(form, 1)},
+                     .no_map = {form->no_map},
                      .values = given_by(arena, form),
+                     .given = {image_given_by(arena, form)},
                      .price = price,
                      .turns = turns,
                      .of = form};

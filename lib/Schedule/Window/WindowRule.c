@@ -21,11 +21,14 @@ bool hd_rule_window(hd_rules_t *rules, const hd_definition_t *d) {
   if (hd_window_form_find(arena, d, form) ||
       !hd_template_may_serve(rules, HD_FORM_KIND_WINDOW, &pin))
     return false;
+  hd_window_form_mark(form, rules->flat, rules->computed);
   hd_form_t asked = hd_window_form_ask(arena, form);
   hd_choice_made_t made;
   if (!hd_template_choose(rules, &asked, pin, &made))
     return false;
-  const hd_form_tensor_t *tensors[PARAMS] = {&form->x, &form->w, &form->y};
+  bool by_map = made.candidate.template->maps[X];
+  const hd_form_tensor_t *tensors[PARAMS] = {by_map ? &form->image : &form->x,
+                                             &form->w, &form->y};
   hd_candidate_join(rules, made.kernel, &form->result, tensors, Y, PARAMS);
   return true;
 }
