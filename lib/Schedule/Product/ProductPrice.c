@@ -74,6 +74,16 @@ static bool reads_image(const load_t *l) {
   return l->c->template->reads[HD_PRODUCT_IMAGE];
 }
 
+// Blocks walk over tiles; else each has one.
+static bool walks(const load_t *l) { return figure(l->c, HD_FIGURE_WALKS) > 0; }
+
+// Where a piece of a window is has to be computed, by threads.
+static bool finds_windows(const load_t *l) {
+  const bool *maps = l->c->template->maps;
+  return l->form->image && !maps[0] && !maps[HD_PRODUCT_IMAGE] &&
+         !reads_image(l);
+}
+
 // Tiles of places that all images have.
 static double tiles_of(const load_t *l) {
   const hd_product_image_t *image = l->form->image;
@@ -116,8 +126,7 @@ static double issue_cycles(const load_t *l, double warps) {
       (by_map ? 0 : pieces_of(l->a, l->bm * l->bk * l->bytes)) +
       (maps[1] ? 0 : pieces_of(&l->form->b, l->bn * l->bk * l->bytes));
   double copies = reads_image(l) ? 0 : pieces / l->threads;
-  // Where a piece of a window is has to be computed.
-  if (l->form->image && !by_map && !reads_image(l))
+  if (finds_windows(l))
     copies += pieces_of(l->a, l->bm * l->bk * l->bytes) / l->threads;
   double each = figure(l->c, HD_FIGURE_ISSUE) + copies * l->machine->copy_issue;
   return at_least(warps / l->machine->schedulers * each,
@@ -132,8 +141,12 @@ static double slowness(const load_t *l, const hd_form_tensor_t *tensor,
   int64_t bytes = tensor->pitch * (int64_t)hd_scalar_bits(l->form->type) / 8;
   if (!by_map && tensor->piece && tensor->piece < HD_FORM_WIDE)
     return l->machine->l2_shared / l->machine->narrow_bytes;
+  bool is_walked = tensor == l->a && l->c->template->maps[HD_PRODUCT_IMAGE];
   if (!by_map)
-    return bytes % l->machine->sector_bytes == 0 ? 1 : hd_fits.product_astride;
+    return bytes % l->machine->sector_bytes != 0 ? hd_fits.product_astride
+           : is_walked || bytes % l->machine->line_bytes == 0
+               ? 1
+               : hd_fits.product_crossing;
   return bytes % l->machine->line_bytes == 0     ? 1
          : bytes % l->machine->sector_bytes == 0 ? l->machine->skewed
                                                  : l->machine->most_skewed;
@@ -172,15 +185,18 @@ static double pieces_of_pixel(const load_t *l) {
 }
 
 // The copy engine walks over an image pixel by pixel, however many bytes of
-// each it brings; but the half of a step in which no pixel has a channel costs
-// more. Rows of b that are less than a line come one by one, too.
+// each it brings; but where a step goes on past the last channel a pixel costs
+// more. It brings rows of b in the same time, and those more slowly whose box
+// goes on past the last.
 static double walk_cycles(const load_t *l) {
   const hd_machine_t *machine = l->machine;
-  bool half = 2 * (double)l->form->image->channels <= l->bk;
-  bool is_part = l->bk * l->bytes < (double)machine->line_bytes;
-  double rows = is_part ? l->bn / l->share * asked_of_b(l) : 0;
-  return l->bm * machine->pixel_cycles * (half ? hd_fits.product_vacant : 1) +
-         rows * machine->part_row_cycles;
+  bool is_part = l->form->image->channels % (int64_t)l->bk != 0;
+  double longer =
+      is_part ? (hd_fits.product_vacant - 1) / pieces_of_pixel(l) : 0;
+  double beyond = (double)(l->form->sizes[HD_AXIS_N] % (int64_t)l->bn);
+  double rows = l->bn * machine->row_cycles + beyond * hd_fits.product_beyond;
+  return l->bm * machine->pixel_cycles * (1 + longer) +
+         rows / l->share * asked_of_b(l);
 }
 
 // Along k: the copy engine takes each element of a window by itself.
@@ -295,11 +311,30 @@ static double end_cycles(const load_t *l) {
 // results leave, to the next tile's, as far as the ring goes.
 static double hidden_cycles(const load_t *l, double steps, double made,
                             double end) {
-  if (!l->c->template->maps[HD_PRODUCT_IMAGE])
+  if (!l->c->template->maps[HD_PRODUCT_IMAGE] || !walks(l))
     return 0;
   double idle = at_least(made - steps * multiply_cycles(l), 0);
   double room = figure(l->c, HD_FIGURE_STAGES) * made / steps;
   return (l->waves - 1) * at_most(end / l->waves, at_most(idle, room));
+}
+
+// Before the first step, of all waves. What is read to registers is waited for
+// by each block; so is the first step of any that has one tile alone, but for
+// what those beside it do meanwhile. Threads find first where the windows are
+// that they copy.
+static double begin_cycles(const load_t *l) {
+  double begin = l->machine->begin_cycles + figure(l->c, HD_FIGURE_SETUP) +
+                 l->machine->l2_cycles;
+  if (reads_image(l) || computes_narrow(l))
+    return begin;
+  if (is_direct(l))
+    return begin * l->waves;
+  double pieces = pieces_of(l->a, l->bm * l->bk * l->bytes) / 32;
+  double placed = finds_windows(l)
+                      ? l->waves * l->together * pieces /
+                            l->machine->schedulers * hd_fits.product_placed
+                      : 0;
+  return walks(l) ? begin : begin * (1 + (l->waves - 1) / l->together) + placed;
 }
 
 // What it costs that blocks bring b once for all of a cluster, less what that
@@ -366,14 +401,9 @@ double hd_product_price(const hd_machine_t *machine, const hd_form_t *asked,
   if (!place_blocks(&l))
     return INFINITY;
   double steps = ceil(steps_of(&l) / l.split);
-  double begin =
-      machine->begin_cycles + figure(c, HD_FIGURE_SETUP) + machine->l2_cycles;
-  // What is read to registers is waited for by each block.
-  if (is_direct(&l) && !computes_narrow(&l))
-    begin *= l.waves;
   double made = reads_image(&l) ? image_cycles(&l) : steps * step_cycles(&l);
   double end = end_cycles(&l);
-  double cycles = begin + l.waves * made + end -
+  double cycles = begin_cycles(&l) + l.waves * made + end -
                   hidden_cycles(&l, steps, made, end) + share_cycles(&l, steps);
   double work = cycles / machine->mhz;
   double moving = at_least(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What choosing by what is expected costs, by what the candidates of f16 products
-were measured to take on an H200 (bench/product_shapes.py --tune=16 sweep): the
-chosen one over the best, of each; their geometric mean, and the worst.
+were measured to take on an H200 (bench/product_shapes.py --tune=16 sweep), or of
+convolutions (bench/convolutions.py --again): the chosen one over the best, of each;
+their geometric mean, and the worst.
 
 usage: regret.py TABLE.json FOLDER MEAN WORST
 
@@ -22,21 +23,48 @@ def values_of(text):
     return dict(re.findall(r"(\w+) = (\d+)", text))
 
 
+def product(m, n, k):
+    return ("graph main(x: f16[%d, %d], w: f16[%d, %d]) -> y {\n"
+            "  y: f32[%d, %d] = matmul(x, w) { tb = true }\n}\n" % (m, k, n, k, m, n))
+
+
+def convolution(batch, shape):
+    """With its channels last, in f16."""
+    c, h, w, o, kh, kw, stride, ph, pw, _ = shape
+    oh, ow = (h + 2 * ph - kh) // stride + 1, (w + 2 * pw - kw) // stride + 1
+    result = "%d, %d, %d, %d" % (batch, oh, ow, o)
+    return """task conv(x: f16[n, h, l, c], w: f16[o, kh, kw, c], s: i64, ph: i64, pw: i64,
+    oh: i64, ow: i64) -> y: f32[n, oh, ow, o] {
+  y[b, i, j, f] = sum(p: c, u: kh, v: kw) f32(x[b, i * s + u - ph, j * s + v - pw, p] else 0) * f32(w[f, u, v, p])
+}
+graph main(x: f16[%d, %d, %d, %d], w: f16[%d, %d, %d, %d]) -> z {
+  y: f32[%s] = conv(x, w) { s = %d, ph = %d, pw = %d, oh = %d, ow = %d }
+  r: f32[%s] = relu(y)
+  z: f16[%s] = cast(r)
+}
+""" % (batch, h, w, c, o, kh, kw, c, result, stride, ph, pw, oh, ow, result, result)
+
+
 regrets, unknown = [], 0
 for case in table["cases"]:
-    m, n, k = case["m"], case["n"], case["k"]
     path = folder / "product.hir"
-    path.write_text("graph main(x: f16[%d, %d], w: f16[%d, %d]) -> y {\n"
-                    "  y: f16[%d, %d] = matmul(x, w) { tb = true }\n}\n" % (m, k, n, k, m, n))
+    if "shape" in case:
+        name = (case["network"], case["batch"], case["shape"])
+        path.write_text(convolution(case["batch"], case["shape"]))
+    else:
+        name = (case["m"], case["n"], case["k"])
+        path.write_text(product(*name))
     done = subprocess.run(["hidet-opt", "--target=sm_90a", "--expand", "--fuse",
                            "--schedule", "--explain", str(path)], text=True,
                           capture_output=True)
-    name, values = re.search(r"schedule: \w+: (\w+)_tiles\[(.*?)\], the best of", done.stderr).groups()
+    template, values = re.search(r"schedule: \w+: (\w+)_tiles\[(.*?)\], the best of",
+                                 done.stderr).groups()
     # The kernel has parameters beside those of a candidate.
     us = [us for choice, us in case["us"].items()
-          if choice.startswith(name + "(") and values_of(choice).items() <= values_of(values).items()]
+          if choice.startswith(template + "(")
+          and values_of(choice).items() <= values_of(values).items()]
     if us:
-        regrets.append((us[0] / min(case["us"].values()), (m, n, k)))
+        regrets.append((us[0] / min(case["us"].values()), name))
     unknown += not us
 mean, worst = statistics.geometric_mean(r for r, _ in regrets), max(regrets)
 print("%d products, %d not measured: geometric mean %.3f, worst %.3f %s"
