@@ -87,14 +87,15 @@ bool hd_window_place(hd_lowering_t *l, hd_window_t *w) {
       pad_same(w, i, upper);
     int64_t room = w->inputs[i] + w->begin[i] + w->end[i] -
                    ((w->kernel[i] - 1) * w->dilations[i] + 1);
-    if (room < 0)
+    // A window that leaves the end is a place where places are rounded up.
+    if (room < 0 && !(ceil && room > -w->strides[i]))
       return hd_lower_invalid(
           l,
           "a window of %lld (dilation %lld) does not fit into %lld elements "
           "and the padding",
           (long long)w->kernel[i], (long long)w->dilations[i],
           (long long)w->inputs[i]);
-    w->sizes[i] = room / w->strides[i] + 1;
+    w->sizes[i] = room < 0 ? 0 : room / w->strides[i] + 1;
     if (ceil && room % w->strides[i] != 0 &&
         w->sizes[i] * w->strides[i] < w->inputs[i] + w->begin[i])
       w->sizes[i]++; // None begins in the padding at the end.
