@@ -121,6 +121,34 @@ static bool may_see_none(const hd_attention_t *a) {
   return a->mask || a->length || a->has_left;
 }
 
+// The weights of scores [b, heads, m, n] beside a score of each head.
+static const hd_value_t *softmax_with_sink(hd_lowering_t *l,
+                                           const hd_value_t *x,
+                                           const hd_value_t *sink) {
+  hd_tensor_type_t type = hd_lower_type(x);
+  int64_t start[4] = {0}, column[] = {1, type.shape[1], 1, 1};
+  if (sink->rank != 1 || hd_lower_size(sink, 0) != type.shape[1])
+    return hd_lower_invalid(l, "sinks are not one for each of %lld heads",
+                            (long long)type.shape[1]),
+           NULL;
+  sink = hd_lower_reshape(l, hd_lower_cast(l, sink, x->type), column, 4);
+  int64_t shape[] = {type.shape[0], type.shape[1], type.shape[2], 1};
+  const hd_value_t *items[] = {x, sink ? hd_lower_expand(l, sink, shape, 4)
+                                       : NULL};
+  x = items[1] ? hd_lower_concat(l, items, 2, 3) : NULL;
+  x = x ? with_int(l, "softmax", x, "s", 3) : NULL;
+  return x ? hd_lower_slice(l, x, start, type.shape, NULL) : NULL;
+}
+
+static const hd_value_t *weigh(hd_lowering_t *l, const hd_value_t *x,
+                               const hd_attention_t *a) {
+  if (a->sink)
+    return softmax_with_sink(l, x, a->sink);
+  return may_see_none(a)
+             ? hd_lower_task(l, "softmax_counted", &x, 1, NULL, NULL)
+             : with_int(l, "softmax", x, "s", 3);
+}
+
 // Queries alone are scaled: they are fewer, and kernels copy keys as they lie.
 // By what makes them larger keys take a root, so that narrow floats do not
 // overflow.
@@ -171,9 +199,7 @@ const hd_value_t *hd_lower_attention(hd_lowering_t *l,
   if (x && a->precision != HD_VOID)
     x = hd_lower_cast(l, x, a->precision);
   x = x ? modify(l, a->score_graph, x) : NULL;
-  if (x)
-    x = may_see_none(a) ? hd_lower_task(l, "softmax_counted", &x, 1, NULL, NULL)
-                        : with_int(l, "softmax", x, "s", 3);
+  x = x ? weigh(l, x, a) : NULL;
   x = x ? modify(l, a->weight_graph, x) : NULL;
   x = stages[3] = x ? hd_lower_cast(l, x, a->value->type) : NULL;
   if (!x)

@@ -18,8 +18,10 @@ typedef struct hd_attention {
   int64_t past; // Keys before the first query's place.
   bool at_end;  // The last query's place is the last key of `length`, instead.
   double scale;
-  double softcap;        // 0: none.
-  hd_scalar_t precision; // Of the softmax; HD_VOID: as it comes.
+  double softcap;         // 0: none.
+  const hd_value_t *sink; // [heads]: a score beside the keys' own whose weight
+                          // is for no value; NULL: none.
+  hd_scalar_t precision;  // Of the softmax; HD_VOID: as it comes.
   // What becomes of the scores before the softmax, and of what it gives; NULL:
   // nothing.
   const hd_graph_t *score_graph, *weight_graph;
