@@ -269,6 +269,8 @@ def mask_of(rng, case, s, scores, shape, choice):
     if choice == "added":
         mask = numpy.where(rng.random((m, n)) < 0.3, -numpy.inf,
                            rng.standard_normal((m, n))).astype(numpy.float32)
+        mask[0] = -numpy.inf
+        mask[m // 2] = numpy.where(rng.random(n) < 0.3, numpy.nan, -numpy.inf)
         name = case.input("mask", mask, "f32")
         return case.node("f32", shape, "add(%s, %s)" % (s, name)), scores + mask
     if choice == "keys":
@@ -359,11 +361,15 @@ def draw_attention(rng, case, template, values):
     k, v = (numpy.repeat(x, group, 1) for x in (k, v))
     scores = q @ k.transpose(0, 1, 3, 2) * d ** -0.5
     s, scores = mask_of(rng, case, s, scores, shape, choice)
-    r = case.node("f32", shape, "softmax(%s) { s = 3 }" % s)
+    counted = bool(rng.integers(2))
+    r = case.node("f32", shape, ("softmax_counted(%s)" if counted else
+                                 "softmax(%s) { s = 3 }") % s)
     r = case.node(kind, shape, "cast(%s) { U = %s }" % (r, kind))
     with numpy.errstate(invalid="ignore"):
         weights = numpy.exp(scores - scores.max(-1, keepdims=True))
         weights /= weights.sum(-1, keepdims=True)
+    if counted:
+        weights = numpy.where((scores == -numpy.inf).all(-1, keepdims=True), 0, weights)
     if guarded:
         nan = case.node("bool", shape, "is_nan(%s)" % r)
         zero = "zero_%d" % case.number
@@ -386,8 +392,8 @@ def draw_attention(rng, case, template, values):
     rows = rows_of(m, group)
     tiles, case.partial = template.tiles(values, {"m": rows, "n": n, "k": d, "e": e})
     case.blocks = b * h * m // rows * tiles
-    case.says = "b %d h %d/%d m %d n %d d %d e %d %s %s%s%s%s%s %s" % (
-        b, h, group, m, n, d, e, kind, choice, " flipped" * flipped,
+    case.says = "b %d h %d/%d m %d n %d d %d e %d %s %s%s%s%s%s%s %s" % (
+        b, h, group, m, n, d, e, kind, choice, " counted" * counted, " flipped" * flipped,
         " guarded" * guarded, " merged" * merged, " across" * across, values)
 
 

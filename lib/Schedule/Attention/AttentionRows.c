@@ -221,7 +221,34 @@ static bool is_cell(const hd_term_t *term, const hd_variable_t *cell) {
   return term->kind == HD_TERM_BOUND && term->u.variable == cell;
 }
 
-// exp(t - top)
+static bool is_zero(const hd_term_t *term) {
+  return term->kind == HD_TERM_CONST &&
+         hd_type_is_float(hd_type(term->type.scalar)) && term->u.f == 0;
+}
+
+// c ? 0 : x, whose x is put into *of. Returns c, or NULL.
+static const hd_term_t *zero_where(const hd_term_t *term,
+                                   const hd_term_t **of) {
+  if (term->kind != HD_TERM_SELECT)
+    return NULL;
+  const hd_term_t *c = term->operands[0], *zero = term->operands[1];
+  while (c->kind == HD_TERM_CAST)
+    c = c->operands[0];
+  *of = term->operands[2];
+  return is_zero(zero) ? c : NULL;
+}
+
+// top == -inf ? 0 : top
+static bool is_finite_top(const hd_attention_finder_t *f,
+                          const hd_term_t *term) {
+  const hd_term_t *of, *c = zero_where(hd_attention_unrounded(term), &of);
+  return c && hd_flat_is_operator(c, HD_EXPR_EQ) &&
+         is_cell(c->operands[0], f->rows[0].cell) &&
+         is_cell(of, f->rows[0].cell) &&
+         hd_attention_is_lowest(hd_attention_unrounded(c->operands[1]));
+}
+
+// exp(t - top), or what is exp(t) in a row without a finite top.
 static bool is_weight(const hd_attention_finder_t *f, const hd_term_t *term) {
   term = hd_attention_unrounded(term);
   if (term->kind != HD_TERM_FUNCTION ||
@@ -232,7 +259,8 @@ static bool is_weight(const hd_attention_finder_t *f, const hd_term_t *term) {
   return hd_flat_is_operator(difference, HD_EXPR_SUB) &&
          hd_term_equal(hd_attention_unrounded(difference->operands[0]),
                        hd_attention_unrounded(f->rows[0].body)) &&
-         is_cell(difference->operands[1], f->rows[0].cell);
+         (is_cell(difference->operands[1], f->rows[0].cell) ||
+          is_finite_top(f, difference->operands[1]));
 }
 
 // The same for all of a row.
@@ -259,20 +287,6 @@ static const hd_term_t *times(hd_attention_finder_t *f,
   return divisor ? hd_flat_operate(f->arena, HD_EXPR_MUL, divisor, by) : by;
 }
 
-// c ? 0 : x, whose x is put into *of. Returns c, or NULL.
-static const hd_term_t *zero_where(const hd_term_t *term,
-                                   const hd_term_t **of) {
-  if (term->kind != HD_TERM_SELECT)
-    return NULL;
-  const hd_term_t *c = term->operands[0], *zero = term->operands[1];
-  while (c->kind == HD_TERM_CAST)
-    c = c->operands[0];
-  *of = term->operands[2];
-  bool is_zero = zero->kind == HD_TERM_CONST &&
-                 hd_type_is_float(hd_type(zero->type.scalar)) && zero->u.f == 0;
-  return is_zero ? c : NULL;
-}
-
 // x != x ? 0 : x
 static bool masks_nan(const hd_term_t *term, const hd_term_t **of) {
   const hd_term_t *c = zero_where(term, of);
@@ -282,13 +296,17 @@ static bool masks_nan(const hd_term_t *term, const hd_term_t **of) {
                        hd_attention_unrounded(*of));
 }
 
-// top == -inf ? 0 : x
+// total == 0 ? 0 : x. Of exp(t - top) no total is 0, of exp(t - 0) those are of
+// rows that are -inf throughout.
 static bool masks_empty(const hd_attention_finder_t *f, const hd_term_t *term,
                         const hd_term_t **of) {
   const hd_term_t *c = zero_where(term, of);
+  const hd_term_t *body = hd_attention_unrounded(f->rows[1].body);
+  const hd_term_t *difference = hd_attention_unrounded(body->operands[0]);
   return c && hd_flat_is_operator(c, HD_EXPR_EQ) &&
-         is_cell(c->operands[0], f->rows[0].cell) &&
-         hd_attention_is_lowest(hd_attention_unrounded(c->operands[1]));
+         is_cell(c->operands[0], f->rows[1].cell) &&
+         is_zero(hd_attention_unrounded(c->operands[1])) &&
+         is_finite_top(f, difference->operands[1]);
 }
 
 static bool has_total(const hd_attention_finder_t *f, const hd_term_t *term) {
@@ -362,7 +380,8 @@ static const hd_term_t *put_weight(hd_attention_finder_t *f,
 }
 
 // What is left where a row's sum is NaN, or its top -inf: no weight is. A row
-// that has NaN, +inf or nothing but -inf has NaN for its sum.
+// that has NaN, +inf or nothing but -inf has NaN for its sum, and NaN for its
+// top where it has NaN and nothing but -inf.
 static const hd_term_t *masked_divisor(hd_attention_finder_t *f,
                                        const hd_term_t *divisor) {
   const hd_term_t *total = bound(f->arena, f->rows[1].cell);

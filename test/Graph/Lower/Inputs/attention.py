@@ -3,7 +3,7 @@
 lengths, against NumPy: a query i stands at the key i + offset, where offset is
 what was before, or with lengths and no past what is behind the queries' own
 keys; of all that say which keys it sees the narrowest holds; one that sees none
-is 0, and one of whose scores is NaN is not. And com.microsoft's, where what is
+is 0, and one of whose scores is NaN is not, whatever the others are. And com.microsoft's, where what is
 added to keys that do not count is finite: where none does, all do.
 
 usage: attention.py FOLDER COUNT SEED [hidet-run's options...]
@@ -23,8 +23,8 @@ def some(*choices):
     return choices[int(rng.integers(len(choices)))]
 
 
-def attend(q, k, v, bias, scale):
-    scores = q @ k.swapaxes(-1, -2) * scale + bias
+def attend(q, k, v, bias, hidden, scale):
+    scores = numpy.where(hidden, -numpy.inf, q @ k.swapaxes(-1, -2) * scale + bias)
     top = scores.max(-1, keepdims=True)
     weights = numpy.exp(scores - numpy.where(top == -numpy.inf, 0, top))
     total = weights.sum(-1, keepdims=True)
@@ -45,13 +45,17 @@ def standard(number):
     v = rng.standard_normal((b, g, total, d)).astype(kind)
     inputs = {"q": q, "k": k[:, :, past:], "v": v[:, :, past:]}
     operands = ["q", "k", "v", "_", "_", "_", "_"]
-    bias = numpy.zeros((b, h, m, total))
+    bias, unseen = numpy.zeros((b, h, m, total)), False
     has_mask, has_length = some(0, 1, 2), not past and bool(rng.integers(2))
     if has_mask:
         sees = rng.random((b, 1, m, total)) < 0.6
         sees[0, :, 0] = False
-        bias = numpy.where(sees, bias, -numpy.inf)
-        inputs["mask"] = sees if has_mask == 1 else numpy.where(sees, 0, -numpy.inf).astype(kind)
+        if has_mask == 1:
+            unseen, inputs["mask"] = ~sees, sees
+        else:
+            bias = numpy.where(sees, bias, -numpy.inf)
+            bias[1, :, m - 1, ::2] = some(0, 0, numpy.nan)
+            inputs["mask"] = bias[:, :1].astype(kind)
         operands[3] = "mask"
     if past:
         inputs.update(pk=k[:, :, :past], pv=v[:, :, :past])
@@ -68,12 +72,12 @@ def standard(number):
     hidden = ((at > 0) & bool(causal)) | ((at > right) & (right >= 0)) | ((-at > left) & (left >= 0))
     if has_length:
         hidden |= (numpy.arange(total) >= inputs["length"][:, None])[:, None]
-    bias = numpy.where(hidden[:, None], -numpy.inf, bias)
-    if some(0, 0, 1) and kind == "float32" and not has_mask and not has_length and left < 0:
-        q[1, 0, 0, 0] = numpy.nan  # No mask makes a number of it.
+    hidden = hidden[:, None] | unseen
+    if some(0, 0, 1):
+        q[some(0, 1), 0, 0, 0] = numpy.nan  # No mask makes a number of it.
     wide = [x.astype("float64") for x in (q, k, v)]
     wide[1:] = [numpy.repeat(x, h // g, 1) for x in wide[1:]]
-    y = attend(*wide, bias, 1 / numpy.sqrt(d)).astype(kind)
+    y = attend(*wide, bias, hidden, 1 / numpy.sqrt(d)).astype(kind)
     while operands[-1] == "_":
         operands.pop()
     windows = ", left_window_size = %d, right_window_size = %d" % (left, right)
@@ -91,7 +95,7 @@ def microsoft(number):
     if causal:
         hidden = hidden | (numpy.arange(m) > numpy.arange(m)[:, None])
     q, k, v = (x[n].astype("float64").reshape(b, m, h, d).swapaxes(1, 2) for n in "qkv")
-    y = attend(q, k, v, numpy.where(hidden, -numpy.inf, 0), 1 / numpy.sqrt(d))
+    y = attend(q, k, v, 0, hidden, 1 / numpy.sqrt(d))
     run(number, "y = microsoft1.MultiHeadAttention(q, k, v, _, length) { num_heads = 2, "
         "unidirectional = %d }" % causal, {**x, "length": length},
         y.swapaxes(1, 2).reshape(b, m, h * d).astype("float32"), 1e-5)
