@@ -4,6 +4,7 @@ makes of them in f64: what all draw with, attentions, rows. template_shapes.py
 runs them.
 """
 
+import functools
 import math
 import re
 
@@ -31,6 +32,8 @@ class Template:
                         re.split(r",\s*(?![^()]*\))", found)]
         # A block's share of the two axes of results, or of rows.
         self.tile = self.figure("tile")[:2]
+        self.room = [", ".join(self.figure(name))
+                     for name in ("shared", "threads", "registers")]
 
     def figure(self, name, default="0"):
         """The expressions of a clause of the head, as Python."""
@@ -47,9 +50,17 @@ class Template:
     def has_room(self, values, facts):
         """Whether a multiprocessor has room for a block."""
         shared, threads, registers = (
-            evaluate(", ".join(self.figure(name)), values, facts)
-            for name in ("shared", "threads", "registers"))
+            evaluate(text, values, facts) for text in self.room)
         return shared <= 227 * 1024 and threads * registers <= 65536
+
+    def draw_fitting(self, rng):
+        """A candidate that demands of no sizes rule out."""
+        of_choices = [demand for demand in self.demands
+                      if set(compiled(demand).co_names) <= {*self.choices, "sm", "native"}]
+        while True:
+            values = self.draw(rng)
+            if all(evaluate(demand, values, {}) for demand in of_choices):
+                return values
 
     def allows(self, values, facts, ignored="^$"):
         """Whether it takes these values: demands that `ignored` is found in
@@ -95,7 +106,13 @@ class Template:
 def evaluate(text, values, facts):
     known = dict(facts, sm=90, sms=132, native=1, min=min, max=max,
                  ceildiv=lambda a, b: -(-a // b))
-    return eval(text, known, dict(values))
+    return eval(compiled(text), known, dict(values))
+
+
+@functools.cache
+def compiled(text):
+    """Few of the values that are drawn fit: what is asked of them is asked often."""
+    return compile(text, text, "eval")
 
 
 def as_python(text):

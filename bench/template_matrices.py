@@ -22,7 +22,7 @@ def draw_product(rng, case, template):
     """Sizes below what the head demands are drawn, too. Alignment stays: the
     copy engine takes rows of whole 16 bytes."""
     maps = "maps {a" in template.head
-    few = "m <= 16" in template.demands or "m <= 8" in template.demands
+    few = not {"m <= 16", "m <= 8", "m <= M"}.isdisjoint(template.demands)
     kind, after = str(rng.choice(template.types)), str(rng.choice(list(AFTER)))
     while True:
         rows = bool(rng.integers(2))
@@ -47,9 +47,9 @@ def draw_product(rng, case, template):
         facts = {"rows": rows, "turned": turned, "z": z, "m": m, "n": n, "k": k,
                  "bits": BITS.get(kind, 16), "kept": KEPT.get(kept, 16),
                  "alike": group & -group if kept else 0}
-        if (z * m * n * k <= MOST and template.has_room(values, facts)
-                and template.allows(
-                    values, facts, r"^(m|k) >=? \d+$")):
+        if (z * m * n * k <= MOST
+                and template.allows(values, facts, r"^(m|k) >=? \d+$")
+                and template.has_room(values, facts)):
             break
     is_bytes = kind in BYTES
     draw = BYTES.get(kind, quarters if kind in F8 else eighths)

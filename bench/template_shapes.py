@@ -83,7 +83,7 @@ class Runner:
         if template.form == "attention":
             rng = numpy.random.default_rng([seed, numbers[0] // CHUNK, 1])
             while values is None:
-                values = template.draw(rng)
+                values = template.draw_fitting(rng)
                 if not template_cases.draw_attention_sizes(rng, template, values):
                     values = None
             text = template.alone(values)
