@@ -263,13 +263,13 @@ static bool chooses(const hd_term_t *term) {
 static bool spoils_keys(hd_former_t *f, const hd_forming_t *g,
                         const hd_attention_form_t *form,
                         const hd_value_t *value) {
-  return (form->k.piece == HD_FORM_WIDE && is_operand(f, g, &form->k, value)) ||
-         (form->v.piece == HD_FORM_WIDE && is_operand(f, g, &form->v, value));
+  return (form->k.piece && is_operand(f, g, &form->k, value)) ||
+         (form->v.piece && is_operand(f, g, &form->v, value));
 }
 
 // Whether a prologue would make a product compute what it now copies: pieces of
-// 16 bytes, asked for long before they are needed, would pass through
-// registers, while everybody waits, in each of many steps.
+// 16 bytes, or of 8 or 4, asked for long before they are needed, would pass
+// through registers, while everybody waits, in each of many steps.
 static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
   enum { FEW = 128 }; // Along the sum.
   const hd_forming_t *g = &f->groups.data[group];
@@ -294,9 +294,9 @@ static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
         (form->sizes[HD_AXIS_K] <= FEW && !chooses(p.definition->term)))
       continue;
     // Of an image of few channels nothing is copied.
-    if (((form->a.piece == HD_FORM_WIDE || (form->turned && form->no_pixels)) &&
+    if (((form->a.piece || (form->turned && form->no_pixels)) &&
          is_operand(f, g, &form->a, value)) ||
-        (form->b.piece == HD_FORM_WIDE && is_operand(f, g, &form->b, value)))
+        (form->b.piece && is_operand(f, g, &form->b, value)))
       return true;
   }
   return false;
