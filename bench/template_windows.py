@@ -155,6 +155,9 @@ def draw_pixels(rng, case, template):
 
 def draw_each(rng, case, template):
     windows = Windows(rng, (7, 35))
+    if "maps" in template.head and any(k == s == 1 < i for k, s, i in zip(
+            windows.kernel, windows.sizes, windows.image)):
+        return draw_each(rng, case, template)  # One row or column of the image.
     kind = str(rng.choice(template.types))
     bits = template_cases.BITS.get(kind, 16)
     c = int(rng.choice([2, 3, 8, 16, 24, 58, 96]))

@@ -226,23 +226,38 @@ static void set_image(hd_window_form_t *form, const finder_t *f,
   x->term = load;
 }
 
+// Whether the image's axes are those of the batch, its rows, columns and all of
+// its channels, in this order, whole where a map takes them for one; those of
+// one element left aside.
+static bool is_in_order(const hd_window_form_t *form, const finder_t *f) {
+  const hd_task_value_t *value = f->x->u.value;
+  uint32_t last = value->rank - 1;
+  unsigned batch = 0, side = f->sides[0].axis == NO_AXIS;
+  for (uint32_t a = 0; a < last; a++) {
+    if (batch < f->num_batch && f->batch_axes[batch] == a) {
+      if (hd_flat_size(value, a) != hd_flat_range(f->batch[batch]))
+        return false;
+      batch++;
+    } else if (batch == f->num_batch && side < SIDES &&
+               f->sides[side].axis == a) {
+      side++;
+    } else if (hd_flat_size(value, a) != 1) {
+      return false;
+    }
+  }
+  return batch == f->num_batch && side == SIDES &&
+         hd_flat_size(value, last) == form->sizes[HD_WINDOW_CHANNELS];
+}
+
 // Why there is no tensor map of the image without its borders.
 static const char *obstacle(const hd_window_form_t *form, const finder_t *f) {
-  const hd_task_value_t *value = f->x->u.value;
-  const hd_side_t *column = &f->sides[1];
-  int64_t row = hd_flat_size(value, value->rank - 1) *
-                (int64_t)hd_scalar_bits(form->type);
-  // Behind the batch's axes come rows, columns and channels.
-  uint32_t axis = f->num_batch + (f->sides[0].axis != NO_AXIS);
-  bool in_order = f->sides[0].axis == NO_AXIS || f->sides[0].axis + 1 == axis;
-  for (unsigned i = 0; i < f->num_batch; i++)
-    in_order &= f->batch_axes[i] == i &&
-                hd_flat_size(value, i) == hd_flat_range(f->batch[i]);
-  if (!in_order || column->axis != axis || value->rank != axis + 2 ||
-      hd_flat_size(value, axis + 1) != form->sizes[HD_WINDOW_CHANNELS])
+  if (!is_in_order(form, f))
     return "does not lie row after row in memory, channels last";
-  return row % (BYTES * 8) != 0 ? "has rows that are no multiples of 16 bytes"
-                                : NULL;
+  return form->sizes[HD_WINDOW_CHANNELS] *
+                     (int64_t)hd_scalar_bits(form->type) % (BYTES * 8) !=
+                 0
+             ? "has rows that are no multiples of 16 bytes"
+             : NULL;
 }
 
 static void set_map(hd_window_form_t *form, const finder_t *f) {
