@@ -24,15 +24,16 @@ enum {
   MOST_SORTED = 1 << 30, // Kernels count in i32.
   MOST_SELECTED = 1024,  // Places;
   FEW_SELECTED = 64,     // where all blocks that sort run at once.
-  TURN = 1024,           // Elements that a block that selects looks at at once,
-                         // or twice as many where it has a row to itself,
-  BESIDE = 1024,         // and pairs that it has room for beside them;
+  SELECTS = 128,         // Threads of a block that selects;
+  TURN = 1024,           // wide elements at once, or twice as many narrow ones;
+  VECTOR = 16,           // bytes of a load;
   LEAST_BOUND = 16,      // places whose bound groups find,
   MOST_GROUPS = 1024,    // of so many at most, else sorting does;
-  SELECTS = 128,         // its threads;
-  LEAST_PART = 4096,     // elements that are worth a block,
-  BLOCKS = 2,            // until a multiprocessor has as many of them;
-  HOST_BLOCKS = 256,     // of a host, all.
+  LEAST_PART = 2048,     // elements that are worth a block,
+  FEW_KEPT = 32,         // or twice as many where it keeps more,
+  SELECTING = 4,         // until there are as many for each
+  BLOCKS = 2,            // of so many for a multiprocessor,
+  HOST_BLOCKS = 256,     // or for a host.
   MOST_USERS = 8,
 };
 
@@ -58,7 +59,8 @@ typedef struct sort {
   const hd_term_t *term;                // What is loaded.
   const hd_term_t *places[HD_MAX_RANK]; // Of the target.
   bool keeps;                           // The index itself is stored.
-  int64_t blocks;                       // That run at once.
+  int64_t blocks;                       // That run at once,
+  int sm;                               // of what architecture.
   user_t users[MOST_USERS];
   unsigned num_users;
   hd_translator_t t; // Of the kernel at hand.
@@ -266,11 +268,12 @@ static int64_t power_from(int64_t least, int64_t n) {
 }
 
 static const char *types_of(const sort_t *s, bool first, bool last) {
-  return hd_arena_printf(s->arena,
-                         "S = %s, K = %s, DOWN = %s, FIRST = %s, LAST = %s",
-                         hd_scalar_name(s->from), hd_scalar_name(s->key),
-                         s->d->descends ? "true" : "false",
-                         first ? "true" : "false", last ? "true" : "false");
+  // Keys of pairs rise.
+  return hd_arena_printf(
+      s->arena, "S = %s, K = %s, DOWN = %s, FIRST = %s, LAST = %s",
+      hd_scalar_name(first ? s->from : s->key), hd_scalar_name(s->key),
+      first && s->d->descends ? "true" : "false", first ? "true" : "false",
+      last ? "true" : "false");
 }
 
 // Pairs of the rows, so many of each.
@@ -334,13 +337,28 @@ static int64_t common_divisor(int64_t a, int64_t b) {
   return b ? common_divisor(b, a % b) : a;
 }
 
-// So many steps of which meet all of as many turns, early ones everywhere: near
-// the golden section.
-static int64_t stride_of(int64_t turns) {
-  int64_t stride = turns * 618 / 1000;
-  while (stride > 1 && common_divisor(stride, turns) > 1)
-    stride--;
-  return stride > 0 ? stride : 1;
+// How a block selects the first m of what is loaded, or of pairs.
+typedef struct selection {
+  int64_t turn, lanes, ahead, groups, room;
+} selection_t;
+
+static selection_t choose_selection(const sort_t *s, int64_t n, int64_t m,
+                                    bool first) {
+  unsigned bits = hd_scalar_bits(first ? s->d->term->type.scalar : s->key);
+  int64_t bytes = bits < 8 ? 1 : bits / 8;
+  selection_t c = {.lanes = common_divisor(VECTOR / bytes, n),
+                   .turn = s->key == HD_U64 ? TURN : 2 * TURN,
+                   // Narrow ones wait to be converted; before sm_90 it spills.
+                   .ahead = bytes >= 4 && s->sm >= 90,
+                   .groups = 4 * power_from(LEAST_BOUND, m)};
+  c.room = c.turn > c.groups ? c.turn + c.groups : 2 * c.groups;
+  if (c.groups > MOST_GROUPS) {
+    c.groups = 0;
+    c.turn = TURN;
+    c.room = power_from(2 * TURN, 2 * m + TURN);
+  }
+  c.lanes = common_divisor(c.turn / SELECTS, c.lanes);
+  return c;
 }
 
 // The first m of n pairs, or of what is loaded, of each row: by blocks that
@@ -348,41 +366,33 @@ static int64_t stride_of(int64_t turns) {
 static void select_first(sort_t *s) {
   int64_t n = s->axes[COLUMN].size, m = s->axes[PLACE].size;
   int64_t rows = s->axes[ROW].size;
-  int64_t groups = 4 * power_from(LEAST_BOUND, m);
-  groups = groups > MOST_GROUPS ? 0 : groups;
-  int64_t turn = groups && rows >= s->blocks ? 2 * TURN : TURN;
-  // A bound leaves a quarter, and one more of each group before it: what fits
-  // beside the next turn.
-  int64_t room = groups ? turn + BESIDE : power_from(2 * turn, 2 * m + turn);
-  const hd_task_value_t *pairs[2];
-  bool first = true;
+  const hd_task_value_t *pairs[2], *const *from = NULL;
   while (n > TILE) {
-    int64_t parts = (s->blocks + rows - 1) / rows;
-    int64_t least = 2 * m > LEAST_PART ? 2 * m : LEAST_PART;
-    if (parts > n / least)
-      parts = n >= least ? n / least : 1;
-    int64_t turns = (n + parts * turn - 1) / (parts * turn);
-    parts = (n + turns * turn - 1) / (turns * turn);
+    selection_t c = choose_selection(s, n, m, !from);
+    int64_t parts = SELECTING * s->blocks / rows;
+    int64_t most = n / (m > FEW_KEPT ? 2 * LEAST_PART : LEAST_PART);
+    parts = parts > most ? most : parts > 1 ? parts : 1;
+    int64_t turns = (n + parts * c.turn - 1) / (parts * c.turn);
+    parts = (n + turns * c.turn - 1) / (turns * c.turn);
     const hd_task_value_t *to[2];
     if (parts > 1)
       make_pairs(s, parts * m, to);
     const char *instance = hd_arena_printf(
         s->arena,
         "sort_select_kernel[%s, ROOM = %lld, GROUPS = %lld, EACH = %lld, "
-        "LANES = %d, THREADS = %d]",
-        types_of(s, first, parts == 1), (long long)room, (long long)groups,
-        (long long)turn / SELECTS, n % 4 == 0 ? 4 : 1, SELECTS);
-    int64_t sizes[] = {rows, n, parts, turns, stride_of(turns), m};
-    put_kernel(s, instance, sizes, 6, first ? NULL : pairs,
-               parts > 1 ? to : NULL);
+        "LANES = %lld, AHEAD = %lld, THREADS = %d]",
+        types_of(s, !from, parts == 1), (long long)c.room, (long long)c.groups,
+        (long long)c.turn / SELECTS, (long long)c.lanes, (long long)c.ahead,
+        SELECTS);
+    int64_t sizes[] = {rows, n, parts, turns, m};
+    put_kernel(s, instance, sizes, 5, from, parts > 1 ? to : NULL);
     if (parts == 1)
       return;
-    for (int i = 0; i < 2; i++)
-      pairs[i] = to[i];
+    memcpy(pairs, to, sizeof(to));
+    from = pairs;
     n = parts * m;
-    first = false;
   }
-  sort_parts(s, n, power_from(2, n), m, first ? NULL : pairs, NULL);
+  sort_parts(s, n, power_from(2, n), m, from, NULL);
 }
 
 // Parts that are small as long as all blocks run at once: sorting takes the
@@ -413,12 +423,6 @@ static void sort_rows(sort_t *s) {
     sort_all(s);
 }
 
-// Where no GPU is meant, threads of a host take the blocks' place.
-static int64_t blocks_at_once(const hd_schedule_options_t *options) {
-  return options && options->machine.count ? BLOCKS * options->machine.count
-                                           : HOST_BLOCKS;
-}
-
 size_t hd_rule_sort(hd_rules_t *rules, size_t first) {
   const hd_definition_t *d = rules->flat->definitions.data[first];
   if (d->kind != HD_SORT)
@@ -427,7 +431,10 @@ size_t hd_rule_sort(hd_rules_t *rules, size_t first) {
   s->rules = rules;
   s->arena = &rules->module->arena;
   s->d = d;
-  s->blocks = blocks_at_once(rules->module->context->schedules);
+  // Where no GPU is meant, threads of a host take the blocks' place.
+  const hd_schedule_options_t *o = rules->module->context->schedules;
+  s->sm = o ? o->machine.sm : 0;
+  s->blocks = o && o->machine.count ? BLOCKS * o->machine.count : HOST_BLOCKS;
   set_form(s);
   for (int i = 0; i < AXES; i++)
     if (s->axes[i].size > MOST_SORTED) {

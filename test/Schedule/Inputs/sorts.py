@@ -26,7 +26,7 @@ WAYS = ("normal", "ties", "wild", "equal", "rising", "falling")
 STRANGE = (numpy.nan, numpy.inf, -numpy.inf, 0.0, -0.0)
 CHUNK = 6
 MANY = (("f32", (300, 5000, 1), 32, True), ("f16", (260, 4500, 1), 100, False),
-        ("u64", (257, 4999, 1), 256, True))
+        ("u64", (257, 4999, 1), 256, True), ("i8", (100, 4112, 1), 300, False))
 
 
 def draw_values(rng, kind, shape):
