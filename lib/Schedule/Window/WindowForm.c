@@ -253,8 +253,8 @@ static bool is_in_order(const hd_window_form_t *form, const finder_t *f) {
 static const char *obstacle(const hd_window_form_t *form, const finder_t *f) {
   if (!is_in_order(form, f))
     return "does not lie row after row in memory, channels last";
-  return form->sizes[HD_WINDOW_CHANNELS] *
-                     (int64_t)hd_scalar_bits(form->type) % (BYTES * 8) !=
+  return form->sizes[HD_WINDOW_CHANNELS] * (int64_t)hd_scalar_bits(form->type) %
+                     (BYTES * 8) !=
                  0
              ? "has rows that are no multiples of 16 bytes"
              : NULL;

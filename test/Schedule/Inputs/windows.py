@@ -2,7 +2,8 @@
 """Windows of each channel by itself, drawn, by the template that is chosen for
 them or a drawn candidate of it, against NumPy: of small integers, so that all
 sums are exact and results have to be equal; of a third a few elements are
-infinite, which no result may know that does not read them.
+infinite, which no result may know that does not read them, and of a third a few
+weights, which all results know: beside an image, too, there is 0 times them.
 
 usage: windows.py FOLDER TEMPLATE.hir COUNT SEED [hidet-run's options...]
 """
@@ -60,6 +61,8 @@ def case(number):
     w = rng.integers(-2, 3, (*kernel, c)).astype(numpy.float32)
     if rng.integers(3) == 0:
         x.flat[rng.integers(0, x.size, 3)] = numpy.inf, -numpy.inf, numpy.nan
+    if rng.integers(3) == 0:
+        w.flat[rng.integers(0, w.size, 2)] = numpy.inf, numpy.nan
     y = numpy.maximum(compute(x, w, strides, dilations, pads, sizes), 0)
     pin = ""
     if rng.integers(2):
