@@ -94,6 +94,9 @@ static bool split_operands(hd_lowering_t *l, cached_t *c) {
     parts[i] = parts[i] ? hd_lower_split_heads(l, parts[i], heads) : NULL;
     if (!parts[i])
       return false;
+    if (hd_lower_size(parts[i], 0) != c->batch ||
+        hd_lower_size(parts[i], 2) != c->queries)
+      return hd_lower_invalid(l, "queries, keys and values are not as many");
   }
   c->a.query = parts[0];
   c->a.key = parts[1];
