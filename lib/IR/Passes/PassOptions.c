@@ -81,7 +81,7 @@ static bool fail(hd_diagnostics_t *diags, const hd_pass_t *pass,
 
 static bool fail_unknown(hd_diagnostics_t *diags, const hd_pass_t *pass,
                          part_t key) {
-  char wanted[80], names[4][40], near[100];
+  char wanted[80], names[4][40], text[100];
   if (!pass->options[0])
     return fail(diags, pass, "takes no options, found", key, "");
   snprintf(wanted, sizeof(wanted), "%.*s", (int)(key.size < 79 ? key.size : 79),
@@ -94,10 +94,11 @@ static bool fail_unknown(hd_diagnostics_t *diags, const hd_pass_t *pass,
              row.key.text);
     hd_suggestion_add(&suggestion, names[i]);
   }
-  hd_suggestion_text(&suggestion, "", near, sizeof(near));
-  if (!near[0])
-    snprintf(near, sizeof(near), "; it takes %.80s", pass->options);
-  return fail(diags, pass, "has no", key, near);
+  if (!suggestion.best)
+    snprintf(text, sizeof(text), "; it takes %.80s", pass->options);
+  else
+    hd_suggestion_text(&suggestion, "", text, sizeof(text));
+  return fail(diags, pass, "has no", key, text);
 }
 
 static bool check_value(hd_diagnostics_t *diags, const hd_pass_t *pass,
