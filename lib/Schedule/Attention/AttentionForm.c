@@ -295,12 +295,12 @@ void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
                             uint64_t computed, uint64_t gathered) {
   hd_form_tensor_t *operands[] = {&form->q, &form->k, &form->v, &form->map_k,
                                   &form->map_v};
-  for (int k = 0; k < 5; k++)
-    for (size_t i = 0; i < flat->inputs.size && i < 64; i++)
-      if (computed >> i & 1 && operands[k]->same &&
-          operands[k]->same == flat->inputs.data[i]) {
-        operands[k]->piece = 0;
-        operands[k]->no_map = "is computed where it is loaded";
-        form->gathered |= k > 0 && gathered >> i & 1;
-      }
+  for (int k = 0; k < 5; k++) {
+    uint64_t input = computed & hd_form_tensor_input(operands[k], flat);
+    if (!input)
+      continue;
+    operands[k]->piece = 0;
+    operands[k]->no_map = "is computed where it is loaded";
+    form->gathered |= k > 0 && (gathered & input);
+  }
 }

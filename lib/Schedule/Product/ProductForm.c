@@ -267,14 +267,11 @@ void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,
                           uint64_t computed) {
   static const char *const why = "is computed where it is loaded";
   hd_form_tensor_t *operands[] = {&form->a, &form->turned_a, &form->b};
-  for (size_t i = 0; i < flat->inputs.size && i < 64; i++) {
-    const hd_task_value_t *input = flat->inputs.data[i];
-    for (int k = 0; computed >> i & 1 && k < 3; k++)
-      if (operands[k]->same == input)
-        operands[k]->no_map = why;
-    if (computed >> i & 1 && form->kept.same == input)
-      form->kept.same = NULL;
-    if (computed >> i & 1 && form->image && form->image->x.same == input)
-      form->no_image = why;
-  }
+  for (int k = 0; k < 3; k++)
+    if (computed & hd_form_tensor_input(operands[k], flat))
+      operands[k]->no_map = why;
+  if (computed & hd_form_tensor_input(&form->kept, flat))
+    form->kept.same = NULL;
+  if (form->image && computed & hd_form_tensor_input(&form->image->x, flat))
+    form->no_image = why;
 }

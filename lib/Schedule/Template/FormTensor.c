@@ -240,6 +240,14 @@ void hd_form_tensor_load(hd_form_tensor_t *tensor,
     tensor->no_map = "has rows that are no multiples of 16 bytes";
 }
 
+uint64_t hd_form_tensor_input(const hd_form_tensor_t *tensor,
+                              const hd_task_t *flat) {
+  for (size_t i = 0; i < flat->inputs.size && i < 64; i++)
+    if (tensor->same == flat->inputs.data[i])
+      return UINT64_C(1) << i;
+  return 0;
+}
+
 void hd_form_result_set(hd_form_result_t *result,
                         const hd_form_digits_t *digits,
                         hd_form_tensor_t *tensor) {

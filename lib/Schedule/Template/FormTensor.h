@@ -90,6 +90,11 @@ bool hd_form_tensor_is(hd_arena_t *arena, const hd_form_tensor_t *tensor,
                        const hd_task_value_t *value,
                        const hd_term_t *const *places);
 
+// The bit of the input of a flat task that a tensor is; 0: it is none, or one
+// beyond the first 64.
+uint64_t hd_form_tensor_input(const hd_form_tensor_t *tensor,
+                              const hd_task_t *flat);
+
 // Of a result whose definition and sum are set: the rest, and what the tensor
 // that the kernel gives is the same as.
 void hd_form_result_set(hd_form_result_t *result,

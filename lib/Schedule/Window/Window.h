@@ -37,9 +37,8 @@ typedef struct hd_window_form {
   int64_t lanes;
   hd_form_tensor_t x, w, y; // [z, rows, columns, f], [u, v, f], [z, i, j, f]
   // The image without its borders, a tensor of the task: [z, row, column, f],
-  // where no_map is NULL.
+  // where its no_map is NULL.
   hd_form_tensor_t image;
-  const char *no_map; // Why it has no tensor map, as hd_form_tensor_t has it.
   int64_t pads[2]; // Rows above it, and columns before it, that windows read.
 } hd_window_form_t;
 

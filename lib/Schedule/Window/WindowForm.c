@@ -262,11 +262,11 @@ static const char *obstacle(const hd_window_form_t *form, const finder_t *f) {
 
 static void set_map(hd_window_form_t *form, const finder_t *f) {
   const hd_task_value_t *value = f->x->u.value;
-  form->no_map = obstacle(form, f);
   form->image = (hd_form_tensor_t){.rank = 4,
                                    .shape = {form->sizes[HD_WINDOW_BATCH], 1, 1,
                                              form->sizes[HD_WINDOW_CHANNELS]},
-                                   .same = value};
+                                   .same = value,
+                                   .no_map = obstacle(form, f)};
   for (unsigned i = 0; i < SIDES; i++) {
     const hd_side_t *side = &f->sides[i];
     form->pads[i] = -side->first;
@@ -277,9 +277,8 @@ static void set_map(hd_window_form_t *form, const finder_t *f) {
 
 void hd_window_form_mark(hd_window_form_t *form, const hd_task_t *flat,
                          uint64_t computed) {
-  for (size_t i = 0; i < flat->inputs.size && i < 64; i++)
-    if (computed >> i & 1 && form->image.same == flat->inputs.data[i])
-      form->no_map = "is computed where it is loaded";
+  if (computed & hd_form_tensor_input(&form->image, flat))
+    form->image.no_map = "is computed where it is loaded";
 }
 
 static void set_form(hd_window_form_t *form, finder_t *f) {

@@ -193,7 +193,7 @@ hd_form_t hd_window_form_ask(hd_arena_t *arena, const hd_window_form_t *form) {
                      .names = {[HD_TEMPLATE_LANES] = form->lanes,
                                [HD_TEMPLATE_HIGH] = span(form, 0),
                                [HD_TEMPLATE_WIDE] = span(form, 1)},
-                     .no_map = {form->no_map},
+                     .no_map = {form->image.no_map},
                      .values = given_by(arena, form),
                      .given = {image_given_by(arena, form)},
                      .price = price,

@@ -80,12 +80,9 @@ def draw_rows(rng, values, sizes):
     return x
 
 
-def sort(x, at, m, descends):
-    """Places of the first m by value and at; NaN is greater than all."""
-    order = numpy.lexsort((at, x), axis=1)
-    if descends:
-        order = numpy.lexsort((-at, x), axis=1)[:, ::-1]
-    return order[:, :m]
+def sort(key, at, m):
+    """Places of the first m by key and at."""
+    return numpy.lexsort((at, key), axis=1)[:, :m]
 
 
 def keys_of(x, descends):
@@ -119,7 +116,7 @@ def run(folder, number, rng, options):
     want_at = numpy.full((rows, parts * kept), 0x7FFFFFFF, numpy.int32)
     for part in range(parts):
         columns = slice(part * length, min((part + 1) * length, n))
-        order = sort(keys[:, columns], at[:, columns], kept, False)
+        order = sort(keys[:, columns], at[:, columns], kept)
         to = slice(part * kept, part * kept + order.shape[1])
         want_key[:, to] = numpy.take_along_axis(keys[:, columns], order, axis=1)
         want_at[:, to] = numpy.take_along_axis(at[:, columns], order, axis=1)
