@@ -20,6 +20,9 @@
 //                 along the last axis, up to 16 bytes, where that is aligned
 //   elements
 //
+// Workers meet before s is written and behind it. Of three buffers one is free
+// when all have met behind that of the yield before, so once is enough.
+//
 // Alignment is a condition (n % 8 == 0), which folds where sizes are constants.
 // The copy engine and staging leave the order in which workers store to the
 // compiler.
@@ -190,6 +193,12 @@ static void push_rows(const hd_tile_t *tile, bool whole) {
     push_elements(tile, elements, 1, value, tile->out);
 }
 
+// Whether the place is known to be free: who writes it has met the others
+// behind the yield before, when all had left those before that.
+static bool comes_round_late(const hd_tile_t *tile) {
+  return tile->point->u.point.buffers > 2;
+}
+
 static void yield_staged(const hd_tile_t *tile) {
   bool whole = is_whole(tile->mapping), across = false;
   hd_tile_t other, own = *tile;
@@ -199,7 +208,8 @@ static void yield_staged(const hd_tile_t *tile) {
   }
   if (across)
     own.point = other.point;
-  hd_stage_barrier(tile); // Who read the staging before is done.
+  if (!comes_round_late(tile))
+    hd_stage_barrier(tile); // Who read the staging before is done.
   hd_stage(&own, across && hd_tile_is_square(tile) ? &other : &own);
   hd_stage_barrier(tile);
   explain(tile, across ? "staged in shared memory, then stored by columns"
@@ -243,9 +253,12 @@ static bool is_staged_as_box(const hd_tile_t *tile) {
     if (window.axis[first + a] != (int)a || window.base[first + a])
       return false;
   }
-  for (unsigned a = 1; a + 1 < rank; ++a)
-    if (!hd_expr_is_int(tensor->shape[first + a], tile->mapping->dims[a]))
+  for (unsigned a = 1; a + 1 < rank; ++a) {
+    int64_t size;
+    if (!hd_expr_fold_int(tensor->shape[first + a], &size) ||
+        size != tile->mapping->dims[a])
       return false;
+  }
   return first == 0 || bytes % COPY_ALIGN == 0;
 }
 
@@ -327,17 +340,25 @@ static bool has_other_uses(const hd_func_t *func, const hd_stmt_t *point) {
 static void yield_by_map(const hd_tile_t *tile, const hd_var_t *map,
                          const hd_tile_window_t *window) {
   hd_point_lowering_t *l = tile->l;
+  bool late = comes_round_late(tile);
+  // Late: so that the next one's place is free.
   const hd_expr_t *under_way =
-      hd_expr_i32(l->arena, tile->point->u.point.buffers - 1);
+      hd_expr_i32(l->arena, tile->point->u.point.buffers - (late ? 2 : 1));
   hd_stmt_list_t first = {0}, last = {0};
   explain(tile, "staged in shared memory, then stored by the copy engine");
   hd_push_call(tile, HD_INTRINSIC_BULK_WAIT_READ, &under_way, 1, &first);
+  if (late) {
+    hd_stage(tile, tile);
+    hd_push_call(tile, HD_INTRINSIC_FENCE_PROXY_ASYNC, NULL, 0, tile->out);
+  }
   hd_push_if(tile, leads(tile), hd_block_of(l->arena, &first), (hd_block_t){0},
              tile->out);
   hd_stage_barrier(tile);
-  hd_stage(tile, tile);
-  hd_push_call(tile, HD_INTRINSIC_FENCE_PROXY_ASYNC, NULL, 0, tile->out);
-  hd_stage_barrier(tile);
+  if (!late) {
+    hd_stage(tile, tile);
+    hd_push_call(tile, HD_INTRINSIC_FENCE_PROXY_ASYNC, NULL, 0, tile->out);
+    hd_stage_barrier(tile);
+  }
   push_copy(tile, map, window, &last);
   hd_push_call(tile, HD_INTRINSIC_BULK_COMMIT, NULL, 0, &last);
   // Others learn by a barrier alone that they may write to the staging tensor.

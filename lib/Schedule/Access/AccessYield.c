@@ -387,8 +387,8 @@ static void push_yields(const hd_access_tile_t *tile,
       kept = push_stay(tile, point->u.point.value);
       continue;
     }
-    if (yields->count > 1)
-      point->u.point.buffers = 1; // The place comes round at once.
+    if (yields->count > 1 || yields->conditions[i])
+      point->u.point.buffers = 1; // The place comes round at once, or early.
     if (!hd_type_equal(old->type, together ? widest : place->type))
       change_staging(a, point, together ? &widest : NULL);
     if (is_same_place(old, point))

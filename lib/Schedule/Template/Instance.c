@@ -129,7 +129,8 @@ void hd_candidate_keep_maps(hd_arena_t *arena, hd_func_t *kernel,
   const hd_var_t **maps =
       HD_ARENA_ARRAY(arena, const hd_var_t *, kernel->num_maps + 1);
   uint32_t count = 0;
-  int64_t bits = result->shape[2] * (int64_t)hd_scalar_bits(type);
+  int64_t bits =
+      result->shape[result->rank - 1] * (int64_t)hd_scalar_bits(type);
   for (uint32_t i = 0; i < kernel->num_maps; i++)
     if (kernel->maps[i]->map->tensor->direction == HD_DIR_IN || bits % 128 == 0)
       maps[count++] = kernel->maps[i];

@@ -29,6 +29,7 @@ bool hd_rule_window(hd_rules_t *rules, const hd_definition_t *d) {
   bool by_map = made.candidate.template->maps[X];
   const hd_form_tensor_t *tensors[PARAMS] = {by_map ? &form->image : &form->x,
                                              &form->w, &form->y};
+  hd_candidate_keep_maps(arena, made.kernel, &form->y, form->result.type);
   hd_candidate_join(rules, made.kernel, &form->result, tensors, Y, PARAMS);
   return true;
 }
