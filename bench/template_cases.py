@@ -431,7 +431,8 @@ def draw_weighed(rng, case, template):
     values, kind = template.draw(rng), str(rng.choice(template.types))
     z, m = int(rng.integers(1, 4)), size_of(rng, [1, 8, 31, 64, 65, 128, 197])
     n = size_of(rng, [8, 40, 64, 100, 128, 197, 300])
-    d, e = (size_of(rng, [52, 56, 64, 120, 128]) for _ in range(2))
+    widths = WIDTHS if template.name == "attention_weighed_mma" else [52, 56, 64, 120, 128]
+    d, e = (size_of(rng, widths) for _ in range(2))
     facts = {"z": z, "m": m, "n": n, "k": d, "e": e, "bits": 16}
     if not (template.allows(values, facts) and template.has_room(values, facts)):
         return draw_weighed(rng, case, template)

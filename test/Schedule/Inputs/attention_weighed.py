@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Attention whose weights are made something of before they are multiplied, of
-drawn shapes and pins, against NumPy in f64: squares with what a weight of 0 does
+drawn shapes and pins of both templates, against NumPy in f64: squares with what a weight of 0 does
 not leave 0, bytes; keys that no row sees, rows that see none or a NaN, one pass
 over the keys or two.
 
@@ -28,12 +28,20 @@ def weights(r, kind):
 
 
 def case(number):
-    one = bool(rng.integers(2))
-    bn = int(rng.choice([64, 128]))
-    groups = int(rng.choice([1, 2]))
-    d = e = int(rng.choice([64, 56])) if bn == 128 else int(rng.choice([64, 128, 52]))
+    one, wide = bool(rng.integers(2)), bool(rng.integers(2))  # wide: by wgmma.
+    if wide:
+        bn = int(rng.choice([64, 128]))
+        groups = int(rng.choice([1, 2]))
+        least, pin = 64 * (groups - 1), "attention_weighed(G = %d" % groups
+        d = e = int(rng.choice([64, 56])) if bn == 128 else int(rng.choice([64, 128, 52]))
+    else:
+        bn = int(rng.choice([32, 64, 128]))
+        rows, shares = ((1, 2), (1, 4), (2, 1), (2, 4), (4, 1), (4, 2))[rng.integers(6)]
+        shares = min(max(shares, bn // 64), bn // 16) if rows > 1 else max(2, min(shares, bn // 16))
+        least, pin = 16 * (rows - 1), "attention_weighed_mma(WM = %d, WN = %d" % (rows, shares)
+        d, e = (int(rng.choice([20, 64, 72, 128])) for _ in range(2))
     n = int(rng.integers(65 if bn == 128 else 16, bn + 1)) if one else int(rng.integers(bn + 1, 3 * bn + 1))
-    m, z = int(rng.integers(64 * (groups - 1) + 1, 150)), int(rng.integers(1, 3))
+    m, z = int(rng.integers(least + 1, 150)), int(rng.integers(1, 3))
     kind = str(rng.choice(list(WEIGHTS)))
     q, key, v = (rng.standard_normal((z, rows, columns)).astype(numpy.float16)
                  for rows, columns in ((m, d), (n, d), (n, e)))
@@ -58,10 +66,10 @@ def case(number):
 }
 
 graph main(q: f16[%d, %d, %d], key: f16[%d, %d, %d], mask: f32[%d, %d], v: f16[%d, %d, %d]) -> o {
-  o: f32[%d, %d, %d] = weighed(q, key, mask, v) with attention_weighed(G = %d, BN = %d, STAGES = %d)
+  o: f32[%d, %d, %d] = weighed(q, key, mask, v) with %s, BN = %d, STAGES = %d)
 }
 """ % ((WEIGHTS[kind].replace("isnan(r[b, i, j])", is_nan),) + q.shape + key.shape + mask.shape +
-       v.shape + expected.shape + (groups, bn, 1 if one else 2)))
+       v.shape + expected.shape + (pin, bn, 1 if one else 2)))
     names = {"q": q, "key": key, "mask": mask, "v": v}
     for name, value in names.items():
         numpy.save(folder / (name + ".npy"), value)
