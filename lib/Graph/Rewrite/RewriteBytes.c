@@ -30,8 +30,8 @@
 
 #include <string.h>
 
-// A table is looked up where computing it takes that many operations, and is
-// looked at from fewer on. Where a chain is very long, another begins.
+// A table is looked up where computing it takes that many operations, and is a
+// line or a clamp from fewer on. Where a chain is very long, another begins.
 enum { LOOK_UP_COST = 24, LEAST_COST = 8, MOST_COST = 1000 };
 enum { DIVISION_COST = 16 };
 
@@ -290,6 +290,8 @@ static bool replace(bytes_t *b, hd_rw_node_t *node, const origin_t *origin) {
     hd_rw_replace(g, y, x);
     return true;
   }
+  if (origin->cost < LEAST_COST)
+    return true;
   if (hd_rescale_find(table, from == HD_I8, to == HD_I8, &rescale))
     return from == to && rescale.is_clamp ? put_clamp(b, node, x, &rescale)
                                           : put_rescale(b, node, x, &rescale);
@@ -301,7 +303,7 @@ static bool visit(bytes_t *b, hd_rw_node_t *node, bool explains) {
   hd_context_t *context = b->g->module->context;
   hd_rw_value_t *y = node->node.num_outputs ? node->outputs[0] : NULL;
   const origin_t *origin = y ? hd_ptr_map_get(&b->origins, y) : NULL;
-  if (node->dead || !origin || !is_byte(y) || origin->cost < LEAST_COST)
+  if (node->dead || !origin || !is_byte(y) || origin->cost == 0)
     return true;
   const char *label = node->node.label ? node->node.label : y->value->name;
   if (!hd_step(&context->steps, HD_STEP_REWRITE, "table at '%s'", label))
