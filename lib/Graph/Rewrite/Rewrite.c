@@ -310,11 +310,13 @@ static bool sweep_all(rewriter_t *w) {
   return !w->failed;
 }
 
-// Once more behind the tables: what is the same byte stands between nothing any
-// more.
+// Once more behind numbers and tables: what is the same byte stands between
+// nothing any more.
 static bool run_rules(rewriter_t *w) {
+  bool explains = w->options->explain;
   return find_rules(w) && hd_rw_settle(&w->g) && sweep_all(w) &&
-         (is_spent(w) || (hd_rw_look_up_bytes(&w->g, w->options->explain) &&
+         (is_spent(w) || (hd_rw_spread_numbers(&w->g, explains) &&
+                          hd_rw_look_up_bytes(&w->g, explains) &&
                           hd_rw_settle(&w->g) && sweep_all(w)));
 }
 

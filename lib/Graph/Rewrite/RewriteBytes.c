@@ -114,7 +114,7 @@ static bool takes_any_shape(const hd_definition_t *d) {
           d->indices[0]->range->kind == HD_TERM_BROADCAST);
 }
 
-static bool is_by_element(const hd_node_t *node, unsigned *cost) {
+bool hd_rw_is_by_element(const hd_node_t *node, unsigned *cost) {
   const hd_task_t *task = node->task;
   if (!task || node->num_outputs != 1 || task->definitions.size != 1)
     return false;
@@ -147,7 +147,7 @@ static void find_origin(bytes_t *b, const hd_rw_node_t *node) {
   hd_rw_value_t *y = node->node.num_outputs ? node->outputs[0] : NULL;
   if (!y || y->constant)
     return;
-  bool follows = is_by_element(&node->node, &cost);
+  bool follows = hd_rw_is_by_element(&node->node, &cost);
   for (uint32_t i = 0; follows && i < node->node.num_inputs; i++) {
     hd_rw_value_t *x = node->inputs[i];
     const origin_t *origin = hd_ptr_map_get(&b->origins, x);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of rewriting share: RewriteGraph.c (a graph that changes),
-// RewriteFold.c (its constants), RewriteBytes.c (tables), RewriteInOut.c (from
-// a graph and back), RewriteMatch.c, RewriteApart.c, RewriteApply.c,
-// RewriteRequire.c (what is asked of constants), RewriteTerms.c (attributes
-// under a binding), RewriteProve.c.
+// RewriteFold.c (its constants), RewriteBytes.c (tables), RewriteAlike.c
+// (constants that are one number), RewriteInOut.c (from a graph and back),
+// RewriteMatch.c, RewriteApart.c, RewriteApply.c, RewriteRequire.c (what is
+// asked of constants), RewriteTerms.c (attributes under a binding),
+// RewriteProve.c.
 #ifndef HIDET_GRAPH_REWRITE_REWRITESTATE_H
 #define HIDET_GRAPH_REWRITE_REWRITESTATE_H
 
@@ -117,6 +118,15 @@ void hd_rw_drop(hd_rw_graph_t *g, hd_rw_node_t *node); // If nobody uses it.
 // Bytes that follow from other bytes, element by element, are looked up in a
 // table where computing them takes long. False after an error.
 bool hd_rw_look_up_bytes(hd_rw_graph_t *g, bool explains);
+// Whether each element of the one result is computed of the same element of the
+// operands alone, whatever their shape; what it takes is added to the cost.
+bool hd_rw_is_by_element(const hd_node_t *node, unsigned *cost);
+
+// --- RewriteAlike.c ---
+
+// Constants whose elements are all alike become numbers where they are spread
+// over a result. False after an error.
+bool hd_rw_spread_numbers(hd_rw_graph_t *g, bool explains);
 
 // --- RewriteMatch.c ---
 
