@@ -79,7 +79,8 @@ void hd_docs_operators(hd_arena_t *arena, hd_buffer_t *out) {
       "holds until the next. Older sets than the first are not supported. "
       "Where versions differ in what follows, each one's stands in its place. "
       "An input beyond the least number may be left out. The task is one of "
-      "`lib/Graph/operators` (of a window, its kind); where none is named, the "
+      "`lib/Graph/operators` (of a window, its kind; of an operator between "
+      "bytes, that of ONNX on what they are worth); where none is named, the "
       "function of `lib/Graph/Expand/Lower` chooses, or takes several.\n\n"
       "| operator | since | inputs | task |\n|---|---|---|---|\n");
   size_t num_rows = 0;

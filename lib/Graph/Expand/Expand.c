@@ -255,7 +255,12 @@ static bool find_inputs(hd_lowering_t *l) {
 static bool lower_node(hd_expander_t *x, hd_walk_t *walk, size_t index) {
   hd_arena_t *arena = hd_expander_arena(x);
   const hd_node_t *node = walk->graph->nodes.data[index];
-  hd_lowering_t l = {.x = x, .walk = walk, .index = index, .node = node};
+  hd_lowering_t l = {.x = x,
+                     .walk = walk,
+                     .index = index,
+                     .node = node,
+                     .version = node->version,
+                     .num_inputs = node->num_inputs};
   l.inputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_inputs + 1);
   l.outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_outputs + 1);
   bool ok = find_inputs(&l) && settle_node(&l) &&

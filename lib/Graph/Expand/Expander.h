@@ -82,6 +82,9 @@ struct hd_lowering {
   size_t index; // Of the node in the walk's graph.
   const hd_node_t *node;
   const hd_operator_row_t *row;
+  // Those of the node, or of the operator that it is lowered as.
+  int version;
+  uint32_t num_inputs;
   const hd_value_t **inputs, **outputs;
   unsigned calls; // Of hd_lower_graph().
   bool broken;    // An attribute has a wrong kind.

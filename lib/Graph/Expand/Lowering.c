@@ -9,7 +9,7 @@
 #include <string.h>
 
 const hd_node_t *hd_lower_node(const hd_lowering_t *l) { return l->node; }
-int hd_lower_version(const hd_lowering_t *l) { return l->node->version; }
+int hd_lower_version(const hd_lowering_t *l) { return l->version; }
 const char *hd_lower_argument(const hd_lowering_t *l) {
   return l->row->argument;
 }
@@ -19,11 +19,9 @@ hd_context_t *hd_lower_context(hd_lowering_t *l) {
 }
 
 const hd_value_t *hd_lower_input(const hd_lowering_t *l, uint32_t i) {
-  return i < l->node->num_inputs ? l->inputs[i] : NULL;
+  return i < l->num_inputs ? l->inputs[i] : NULL;
 }
-uint32_t hd_lower_num_inputs(const hd_lowering_t *l) {
-  return l->node->num_inputs;
-}
+uint32_t hd_lower_num_inputs(const hd_lowering_t *l) { return l->num_inputs; }
 bool hd_lower_wants_output(const hd_lowering_t *l, uint32_t i) {
   return i < l->node->num_outputs && l->node->outputs[i];
 }

@@ -162,6 +162,12 @@ bool hd_lower_unsupported(hd_lowering_t *l, const char *format, ...)
 bool hd_lower_invalid(hd_lowering_t *l, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+// What another operator of that version gives first, of these inputs and by the
+// attributes of the node.
+const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *domain,
+                              const char *op, int version,
+                              const hd_value_t **inputs, uint32_t num_inputs);
+
 // The row for an operator of that version; NULL where there is none.
 typedef struct hd_operator_row {
   const char *domain, *op;

@@ -101,6 +101,27 @@ bool hd_lower_graph(hd_lowering_t *l, const hd_graph_t *graph,
   return walk_graph(l, find_walk(l, graph), inputs, num_inputs, outputs);
 }
 
+const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *domain,
+                              const char *op, int version,
+                              const hd_value_t **inputs, uint32_t num_inputs) {
+  hd_lowering_t other = *l;
+  other.row = hd_operator_find(domain, op, version);
+  if (!other.row)
+    return hd_lower_unsupported(l, "version %d of %s", version, op), NULL;
+  for (uint32_t i = 0; i < num_inputs; i++)
+    if (!inputs[i])
+      return NULL;
+  other.version = version;
+  other.inputs = inputs;
+  other.num_inputs = num_inputs;
+  other.outputs = HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *,
+                                 l->node->num_outputs + 1);
+  bool ok = other.row->lower(&other);
+  l->calls = other.calls;
+  l->broken = other.broken;
+  return ok ? other.outputs[0] : NULL;
+}
+
 bool hd_lower_graph_once(hd_lowering_t *l, const hd_graph_t *graph,
                          const hd_value_t *const *inputs, uint32_t num_inputs,
                          const hd_value_t **outputs) {

@@ -195,23 +195,19 @@ static const hd_value_t *columns(hd_lowering_t *l, const hd_value_t *x,
   return hd_lower_slice(l, x, start, type.shape, NULL);
 }
 
-// Queries, keys and values come from one product.
-bool hd_onnx_ms_attention(hd_lowering_t *l) {
-  const hd_value_t *x = hd_lower_input(l, 0), *bias = hd_lower_input(l, 2);
-  int64_t heads = hd_lower_int(l, "num_heads", 0);
+bool hd_lower_packed_attention(hd_lowering_t *l, const hd_value_t *all,
+                               const hd_value_t *mask, const hd_value_t *bias) {
+  int64_t heads = hd_lower_int(l, "num_heads", 0), at = 0;
   size_t count;
   const int64_t *given = hd_lower_ints(l, "qkv_hidden_sizes", &count);
-  if (hd_lower_input(l, 4) || hd_lower_wants_output(l, 1) ||
-      hd_lower_int(l, "do_rotary", 0))
+  const hd_value_t *parts[3];
+  if (hd_lower_wants_output(l, 1) || hd_lower_int(l, "do_rotary", 0))
     return hd_lower_unsupported(l, "past keys and values, do_rotary");
   if (given && count != 3)
     return hd_lower_invalid(l, "qkv_hidden_sizes has %zu entries", count);
-  const hd_value_t *all = hd_lower_numpy_matmul(l, x, hd_lower_input(l, 1));
-  all = all && bias ? hd_lower_binary(l, "add", all, bias) : all;
-  if (!all || all->rank != 3)
-    return all && hd_lower_invalid(l, "an input of rank %d", x->rank);
-  int64_t width = hd_lower_size(all, 2), at = 0;
-  const hd_value_t *parts[3];
+  if (all->rank != 3)
+    return hd_lower_invalid(l, "an input of rank %d", all->rank);
+  int64_t width = hd_lower_size(all, 2);
   for (int i = 0; i < 3; i++) {
     int64_t size = given ? given[i] : width / 3;
     if (size < 1 || at > width - size)
@@ -224,8 +220,18 @@ bool hd_onnx_ms_attention(hd_lowering_t *l) {
     at += size;
   }
   hd_attention_t a = {.query = parts[0], .key = parts[1], .value = parts[2]};
-  return read_masks(l, &a, hd_lower_input(l, 3), hd_lower_input(l, 5)) &&
-         attend(l, &a);
+  return read_masks(l, &a, mask, bias) && attend(l, &a);
+}
+
+// Queries, keys and values come from one product.
+bool hd_onnx_ms_attention(hd_lowering_t *l) {
+  const hd_value_t *x = hd_lower_input(l, 0), *bias = hd_lower_input(l, 2);
+  if (hd_lower_input(l, 4))
+    return hd_lower_unsupported(l, "past keys and values");
+  const hd_value_t *all = hd_lower_numpy_matmul(l, x, hd_lower_input(l, 1));
+  all = all && bias ? hd_lower_binary(l, "add", all, bias) : all;
+  return all && hd_lower_packed_attention(l, all, hd_lower_input(l, 3),
+                                          hd_lower_input(l, 5));
 }
 
 // x [b, n, hidden], with its part of the bias, by heads; what has them already

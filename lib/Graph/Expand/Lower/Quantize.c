@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Quantized operators.
+#include "Graph/Expand/Lower/Quantize.h"
 #include "Graph/Expand/Lower/Products.h"
 #include "Graph/Expand/Lower/Window.h"
 
@@ -198,6 +199,20 @@ bool hd_onnx_quantize(hd_lowering_t *l) {
   return hd_lower_output(l, 0, y);
 }
 
+const hd_value_t *hd_lower_dequantize(hd_lowering_t *l, const hd_value_t *x,
+                                      const hd_value_t *scale,
+                                      const hd_value_t *zero,
+                                      hd_scalar_t type) {
+  if (!simplify_zeros(l, &x, &zero))
+    return NULL;
+  bool plain = !zero || hd_type_is_float(hd_type(x->type));
+  hd_attributes_t list = {0};
+  hd_attributes_type(l, &list, "R", type);
+  const hd_value_t *inputs[] = {x, scale, zero};
+  return hd_lower_task(l, plain ? "dequantize_scale" : "dequantize", inputs,
+                       plain ? 2 : 3, &list, NULL);
+}
+
 bool hd_onnx_dequantize(hd_lowering_t *l) {
   scaling_t s;
   if (!place_scales(l, &s))
@@ -205,22 +220,15 @@ bool hd_onnx_dequantize(hd_lowering_t *l) {
   hd_scalar_t type = read_type(l, "output_dtype", s.scale->type);
   if (type == HD_VOID)
     return false;
-  if (!simplify_zeros(l, &s.x, &s.zero))
-    return false;
-  bool plain = !s.zero || hd_type_is_float(hd_type(s.x->type));
-  hd_attributes_t list = {0};
-  hd_attributes_type(l, &list, "R", type);
-  const hd_value_t *inputs[] = {s.x, s.scale, s.zero};
-  const hd_value_t *y =
-      hd_lower_task(l, plain ? "dequantize_scale" : "dequantize", inputs,
-                    plain ? 2 : 3, &list, NULL);
+  const hd_value_t *y = hd_lower_dequantize(l, s.x, s.scale, s.zero, type);
   y = y ? hd_lower_reshape(l, y, s.shape, s.rank) : NULL;
   return hd_lower_output(l, 0, y);
 }
 
 // A row has a thread block or less, and all of x would have no more.
-bool hd_onnx_dynamic_quantize(hd_lowering_t *l) {
-  const hd_value_t *x = hd_lower_input(l, 0), *range[2], *outputs[3];
+bool hd_lower_dynamic_quantize(hd_lowering_t *l, const hd_value_t *x,
+                               const hd_value_t **outputs) {
+  const hd_value_t *range[2];
   int64_t n = x->rank ? hd_lower_size(x, x->rank - 1) : 1;
   const int64_t shape[] = {n ? hd_lower_count(x) / n : 0, n};
   const hd_value_t *rows = hd_lower_reshape(l, x, shape, 2);
@@ -231,14 +239,21 @@ bool hd_onnx_dynamic_quantize(hd_lowering_t *l) {
   hd_attributes_type(l, &list, "P", HD_F32);
   const hd_value_t *inputs[] = {x, outputs[1], outputs[2]};
   outputs[0] = hd_lower_task(l, "quantize", inputs, 3, &list, NULL);
+  return outputs[0] != NULL;
+}
+
+bool hd_onnx_dynamic_quantize(hd_lowering_t *l) {
+  const hd_value_t *outputs[3];
+  if (!hd_lower_dynamic_quantize(l, hd_lower_input(l, 0), outputs))
+    return false;
   for (unsigned i = 0; i < 3; i++)
     if (hd_lower_wants_output(l, i) && !hd_lower_output(l, i, outputs[i]))
       return false;
-  return outputs[0];
+  return true;
 }
 
-static const hd_value_t *subtract_zero(hd_lowering_t *l, const hd_value_t *x,
-                                       const hd_value_t *zero) {
+const hd_value_t *hd_lower_subtract_zero(hd_lowering_t *l, const hd_value_t *x,
+                                         const hd_value_t *zero) {
   if (!hd_type_is_integer(hd_type(x->type)))
     return hd_lower_unsupported(l, "elements of type %s",
                                 hd_scalar_name(x->type)),
@@ -256,29 +271,29 @@ static const hd_value_t *of_rows(hd_lowering_t *l, const hd_value_t *v) {
 }
 
 // Of a's rows and b's columns.
-static const hd_value_t *integer_matmul(hd_lowering_t *l, const hd_value_t *a,
-                                        const hd_value_t *za,
-                                        const hd_value_t *b,
-                                        const hd_value_t *zb) {
+const hd_value_t *hd_lower_integer_matmul(hd_lowering_t *l, const hd_value_t *a,
+                                          const hd_value_t *za,
+                                          const hd_value_t *b,
+                                          const hd_value_t *zb) {
   const hd_value_t *rows = of_rows(l, za);
   if (za && !rows)
     return NULL;
-  a = subtract_zero(l, a, rows);
-  b = a ? subtract_zero(l, b, zb) : NULL;
+  a = hd_lower_subtract_zero(l, a, rows);
+  b = a ? hd_lower_subtract_zero(l, b, zb) : NULL;
   return b ? hd_lower_numpy_matmul(l, a, b) : NULL;
 }
 
 bool hd_onnx_matmul_integer(hd_lowering_t *l) {
   const hd_value_t *y =
-      integer_matmul(l, hd_lower_input(l, 0), hd_lower_input(l, 2),
-                     hd_lower_input(l, 1), hd_lower_input(l, 3));
+      hd_lower_integer_matmul(l, hd_lower_input(l, 0), hd_lower_input(l, 2),
+                              hd_lower_input(l, 1), hd_lower_input(l, 3));
   return hd_lower_output(l, 0, y);
 }
 
-static const hd_value_t *requantize(hd_lowering_t *l, const hd_value_t *x,
-                                    const hd_value_t *a, const hd_value_t *b,
-                                    const hd_value_t *y,
-                                    const hd_value_t *zero) {
+const hd_value_t *hd_lower_requantize(hd_lowering_t *l, const hd_value_t *x,
+                                      const hd_value_t *a, const hd_value_t *b,
+                                      const hd_value_t *y,
+                                      const hd_value_t *zero) {
   const hd_value_t *factor = a && b ? hd_lower_binary(l, "mul", a, b) : NULL;
   factor = factor && y ? hd_lower_binary(l, "div", factor, y) : NULL;
   const hd_value_t *inputs[] = {x, factor, zero};
@@ -292,9 +307,9 @@ bool hd_onnx_qlinear_matmul(hd_lowering_t *l) {
   if (!hd_type_is_integer(hd_type(in[7]->type)))
     return hd_lower_unsupported(l, "elements of type %s",
                                 hd_scalar_name(in[7]->type));
-  const hd_value_t *y = integer_matmul(l, in[0], in[2], in[3], in[5]);
-  y = y ? requantize(l, y, of_rows(l, in[1]), in[4], of_rows(l, in[6]),
-                     of_rows(l, in[7]))
+  const hd_value_t *y = hd_lower_integer_matmul(l, in[0], in[2], in[3], in[5]);
+  y = y ? hd_lower_requantize(l, y, of_rows(l, in[1]), in[4], of_rows(l, in[6]),
+                              of_rows(l, in[7]))
         : NULL;
   return hd_lower_output(l, 0, y);
 }
@@ -309,8 +324,8 @@ integer_convolution(hd_lowering_t *l, const hd_value_t *x, const hd_value_t *zx,
     return NULL;
   if (zx && !(zx = hd_lower_reshape(l, zx, NULL, 0)))
     return NULL;
-  x = subtract_zero(l, x, zx);
-  w = x ? subtract_zero(l, w, zw) : NULL;
+  x = hd_lower_subtract_zero(l, x, zx);
+  w = x ? hd_lower_subtract_zero(l, w, zw) : NULL;
   return w ? hd_lower_convolution(l, x, w) : NULL;
 }
 
@@ -335,6 +350,6 @@ bool hd_onnx_qlinear_conv(hd_lowering_t *l) {
   const hd_value_t *xs = ws ? hd_lower_reshape(l, in[1], NULL, 0) : NULL;
   const hd_value_t *ys = xs ? hd_lower_reshape(l, in[6], NULL, 0) : NULL;
   const hd_value_t *zy = ys ? hd_lower_reshape(l, in[7], NULL, 0) : NULL;
-  y = zy ? requantize(l, y, xs, ws, ys, zy) : NULL;
+  y = zy ? hd_lower_requantize(l, y, xs, ws, ys, zy) : NULL;
   return hd_lower_output(l, 0, y);
 }
