@@ -167,6 +167,10 @@ bool hd_lower_invalid(hd_lowering_t *l, const char *format, ...)
 const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *domain,
                               const char *op, int version,
                               const hd_value_t **inputs, uint32_t num_inputs);
+// The same, all that it gives being what the node gives.
+bool hd_lower_become(hd_lowering_t *l, const char *domain, const char *op,
+                     int version, const hd_value_t **inputs,
+                     uint32_t num_inputs);
 
 // The row for an operator of that version; NULL where there is none.
 typedef struct hd_operator_row {

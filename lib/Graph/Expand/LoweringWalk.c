@@ -101,25 +101,37 @@ bool hd_lower_graph(hd_lowering_t *l, const hd_graph_t *graph,
   return walk_graph(l, find_walk(l, graph), inputs, num_inputs, outputs);
 }
 
-const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *domain,
-                              const char *op, int version,
-                              const hd_value_t **inputs, uint32_t num_inputs) {
+static bool run_as(hd_lowering_t *l, const char *domain, const char *op,
+                   int version, const hd_value_t **inputs, uint32_t num_inputs,
+                   const hd_value_t **outputs) {
   hd_lowering_t other = *l;
   other.row = hd_operator_find(domain, op, version);
   if (!other.row)
-    return hd_lower_unsupported(l, "version %d of %s", version, op), NULL;
-  for (uint32_t i = 0; i < num_inputs; i++)
-    if (!inputs[i])
-      return NULL;
+    return hd_lower_unsupported(l, "version %d of %s", version, op);
   other.version = version;
   other.inputs = inputs;
   other.num_inputs = num_inputs;
-  other.outputs = HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *,
-                                 l->node->num_outputs + 1);
+  other.outputs = outputs;
   bool ok = other.row->lower(&other);
   l->calls = other.calls;
   l->broken = other.broken;
-  return ok ? other.outputs[0] : NULL;
+  return ok;
+}
+
+const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *domain,
+                              const char *op, int version,
+                              const hd_value_t **inputs, uint32_t num_inputs) {
+  const hd_value_t **outputs = HD_ARENA_ARRAY(
+      hd_lower_arena(l), const hd_value_t *, l->node->num_outputs + 1);
+  return run_as(l, domain, op, version, inputs, num_inputs, outputs)
+             ? outputs[0]
+             : NULL;
+}
+
+bool hd_lower_become(hd_lowering_t *l, const char *domain, const char *op,
+                     int version, const hd_value_t **inputs,
+                     uint32_t num_inputs) {
+  return run_as(l, domain, op, version, inputs, num_inputs, l->outputs);
 }
 
 bool hd_lower_graph_once(hd_lowering_t *l, const hd_graph_t *graph,

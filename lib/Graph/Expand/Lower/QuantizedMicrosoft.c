@@ -120,8 +120,7 @@ bool hd_onnx_ms_qlinear_where(hd_lowering_t *l) {
     return false;
   const hd_value_t *x[] = {hd_lower_input(l, 0), to_steps(l, 1, &s), NULL};
   x[2] = x[1] ? to_steps(l, 4, &s) : NULL;
-  return hd_lower_output(
-      l, 0, x[2] ? hd_lower_as(l, "onnx", "Where", VERSION, x, 3) : NULL);
+  return x[2] && hd_lower_become(l, "onnx", "Where", VERSION, x, 3);
 }
 
 bool hd_onnx_ms_qlinear_concat(hd_lowering_t *l) {
@@ -138,26 +137,30 @@ bool hd_onnx_ms_qlinear_concat(hd_lowering_t *l) {
   for (uint32_t i = 0; i < count; i++)
     if (!(x[i] = to_steps(l, 3 * i + 2, &s)))
       return false;
-  return hd_lower_output(l, 0,
-                         hd_lower_as(l, "onnx", "Concat", VERSION, x, count));
+  return hd_lower_become(l, "onnx", "Concat", VERSION, x, count);
+}
+
+// An operator of images whose channels come last.
+static bool with_channels_last(hd_lowering_t *l, const char *op,
+                               const hd_value_t **x, uint32_t count) {
+  x[0] = move_channels(l, x[0], false);
+  const hd_value_t *y =
+      x[0] ? hd_lower_as(l, "onnx", op, VERSION, x, count) : NULL;
+  return hd_lower_output(l, 0, y ? move_channels(l, y, true) : NULL);
 }
 
 bool hd_onnx_ms_qlinear_conv(hd_lowering_t *l) {
   const hd_value_t *x[9];
-  bool channels_last = hd_lower_int(l, "channels_last", 0) != 0;
   for (uint32_t i = 0; i < 9; i++)
     x[i] = hd_lower_input(l, i);
-  x[0] = channels_last ? move_channels(l, x[0], false) : x[0];
-  const hd_value_t *y =
-      hd_lower_as(l, "onnx", "QLinearConv", VERSION, x, x[8] ? 9 : 8);
-  y = y && channels_last ? move_channels(l, y, true) : y;
-  return hd_lower_output(l, 0, y);
+  return hd_lower_int(l, "channels_last", 0)
+             ? with_channels_last(l, "QLinearConv", x, 9)
+             : hd_lower_become(l, "onnx", "QLinearConv", VERSION, x, 9);
 }
 
 bool hd_onnx_ms_nhwc_max_pool(hd_lowering_t *l) {
-  const hd_value_t *x = move_channels(l, hd_lower_input(l, 0), false);
-  const hd_value_t *y = hd_lower_as(l, "onnx", "MaxPool", VERSION, &x, 1);
-  return hd_lower_output(l, 0, y ? move_channels(l, y, true) : NULL);
+  const hd_value_t *x = hd_lower_input(l, 0);
+  return with_channels_last(l, "MaxPool", &x, 1);
 }
 
 // --- Products ---
@@ -255,3 +258,133 @@ bool hd_onnx_ms_qattention(hd_lowering_t *l) {
                               : NULL;
   return all && hd_lower_packed_attention(l, all, hd_lower_input(l, 5), NULL);
 }
+
+// Weights of a recurrent layer, [directions, k, n], as it has them in ONNX; one
+// scale and zero point for each direction, or for each of its columns.
+static const hd_value_t *read_weights(hd_lowering_t *l, uint32_t input,
+                                      uint32_t steps) {
+  static const int64_t order[] = {0, 2, 1};
+  const hd_value_t *w = hd_lower_input(l, input), *y[2];
+  if (!is_byte(l, w))
+    return NULL;
+  if (w->rank != 3)
+    return hd_lower_invalid(l, "weights of rank %d", w->rank), NULL;
+  for (uint32_t i = 0; i < 2; i++) {
+    const hd_value_t *v = hd_lower_input(l, steps + i);
+    int64_t shape[] = {hd_lower_size(w, 0), 1, 1};
+    if (v->rank == 2)
+      shape[2] = hd_lower_size(w, 2);
+    if (hd_lower_count(v) != hd_size_times(shape[0], shape[2]))
+      return hd_lower_invalid(l, "input %u has %lld elements", steps + i,
+                              (long long)hd_lower_count(v)),
+             NULL;
+    if (!(y[i] = hd_lower_reshape(l, v, shape, 3)))
+      return NULL;
+  }
+  w = hd_lower_dequantize(l, w, y[0], y[1], y[0]->type);
+  return w ? hd_lower_transpose(l, w, order) : NULL;
+}
+
+// Only the weights are narrow: inputs and states keep their fractions, which
+// ONNX Runtime rounds to bytes by the range of as many rows as a thread has.
+bool hd_onnx_ms_dynamic_lstm(hd_lowering_t *l) {
+  const hd_value_t *x[8];
+  for (uint32_t i = 0; i < 8; i++)
+    x[i] = hd_lower_input(l, i);
+  for (uint32_t i = 8; i < 12; i++)
+    if (!hd_lower_input(l, i))
+      return hd_lower_invalid(l, "input %u is missing", i);
+  x[1] = read_weights(l, 1, 8);
+  x[2] = x[1] ? read_weights(l, 2, 10) : NULL;
+  return x[2] && hd_lower_become(l, "onnx", "LSTM", VERSION, x, 8);
+}
+
+// --- Embeddings ---
+
+// The numbers of a table of EmbedLayerNormalization, or of that of bytes, whose
+// scales are inputs 6 further on, and zero points 5 behind these.
+static const hd_value_t *read_table(hd_lowering_t *l, uint32_t input,
+                                    bool narrow, int rank,
+                                    const hd_value_t *rows) {
+  const hd_value_t *x = hd_lower_input(l, input);
+  steps_t s;
+  if (!x || x->rank != rank)
+    return hd_lower_invalid(l, "input %u is no table of rank %d", input, rank),
+           NULL;
+  if (narrow &&
+      (!is_byte(l, x) || !read_steps(l, input + 6, input + 11, x->type, &s)))
+    return NULL;
+  x = rows ? hd_lower_gather(l, x, rows, 0) : x;
+  return x && narrow ? hd_lower_dequantize(l, x, s.scale, s.zero, s.scale->type)
+                     : x;
+}
+
+// Of each sequence how many tokens a mask has; of no mask, none.
+static const hd_value_t *count_tokens(hd_lowering_t *l, const hd_value_t *ids,
+                                      const hd_value_t *mask) {
+  int64_t batch = hd_lower_size(ids, 0);
+  int64_t shape[] = {batch, hd_lower_size(ids, 1), 1};
+  hd_host_tensor_t *zeros;
+  if (!mask)
+    return hd_lower_constant(l, HD_I32, &batch, 1, &zeros);
+  if (hd_lower_count(mask) != hd_lower_count(ids))
+    return hd_lower_invalid(l, "a mask of %lld elements for %lld tokens",
+                            (long long)hd_lower_count(mask),
+                            (long long)hd_lower_count(ids)),
+           NULL;
+  mask = hd_lower_cast(l, mask, HD_I32);
+  mask = mask ? hd_lower_reshape(l, mask, shape, 3) : NULL;
+  mask = mask ? hd_lower_unary(l, "reduce_sum", mask) : NULL;
+  return mask ? hd_lower_reshape(l, mask, &batch, 1) : NULL;
+}
+
+// The places 0, 1, ... of tokens.
+static const hd_value_t *count_places(hd_lowering_t *l, int64_t length) {
+  hd_host_tensor_t *data;
+  const hd_value_t *places = hd_lower_constant(l, HD_I64, &length, 1, &data);
+  for (int64_t i = 0; places && i < length; i++)
+    hd_host_tensor_set_int(data, i, i);
+  return places;
+}
+
+// The rows of tables for tokens, their places and their segments, summed and
+// normalized.
+static bool embed(hd_lowering_t *l, bool narrow) {
+  const hd_value_t *ids = hd_lower_input(l, 0),
+                   *segments = hd_lower_input(l, 1);
+  if (ids->rank != 2)
+    return hd_lower_invalid(l, "tokens of rank %d", ids->rank);
+  const hd_value_t *places = narrow ? NULL : hd_lower_input(l, 8);
+  const hd_value_t *table = hd_lower_input(l, 3);
+  int64_t length = hd_lower_size(ids, 1);
+  if (!places && table && table->rank == 2 && hd_lower_size(table, 0) < length)
+    return hd_lower_invalid(l, "%lld tokens, and a table of %lld places",
+                            (long long)length,
+                            (long long)hd_lower_size(table, 0));
+  places = places ? places : count_places(l, length);
+  const hd_value_t *x = places ? read_table(l, 2, narrow, 2, ids) : NULL;
+  const hd_value_t *y = x ? read_table(l, 3, narrow, 2, places) : NULL;
+  x = y ? hd_lower_binary(l, "add", x, y) : NULL;
+  if (x && segments) {
+    y = read_table(l, 4, narrow, 2, segments);
+    x = y ? hd_lower_binary(l, "add", x, y) : NULL;
+  }
+  if (!x)
+    return false;
+  const hd_value_t *inputs[] = {x, read_table(l, 5, narrow, 1, NULL), NULL};
+  inputs[2] = inputs[1] ? read_table(l, 6, narrow, 1, NULL) : NULL;
+  if (!inputs[2])
+    return false;
+  hd_attributes_t list = {0};
+  hd_attributes_int(l, &list, "s", 2);
+  hd_attributes_int(l, &list, "count", hd_lower_size(x, 2));
+  hd_attributes_float(l, &list, "epsilon", hd_lower_float(l, "epsilon", 1e-12));
+  y = hd_lower_task(l, "layer_norm", inputs, 3, &list, NULL);
+  return hd_lower_output(l, 0, y) &&
+         (!hd_lower_wants_output(l, 1) ||
+          hd_lower_output(l, 1, count_tokens(l, ids, hd_lower_input(l, 7)))) &&
+         (!hd_lower_wants_output(l, 2) || hd_lower_output(l, 2, x));
+}
+
+bool hd_onnx_ms_embed(hd_lowering_t *l) { return embed(l, false); }
+bool hd_onnx_ms_embed_bytes(hd_lowering_t *l) { return embed(l, true); }
