@@ -182,7 +182,7 @@ static bool say_who_sees(hd_lowering_t *l, cached_t *c) {
   if (c->a.scale < 0)
     return hd_lower_unsupported(l, "a scale below 0");
   c->a.has_right = true;
-  c->a.has_left = window > 0;
+  c->a.has_left = window >= 0;
   c->a.left = window - 1;
   c->a.at_end = !c->first;
   c->a.length = c->first ? NULL : c->length;

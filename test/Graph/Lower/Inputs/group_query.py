@@ -2,7 +2,8 @@
 """com.microsoft.GroupQueryAttention of drawn shapes against NumPy, by its
 description: rows of a batch have lengths of their own, new keys go behind what
 the cache holds of the row, and a query sees what is before it, or a window of
-that; heads may be turned, and have a score that is for no value.
+that; heads may be turned, and have a score that is for no value. A window of 0
+sees nothing, and gives 0, as in onnxruntime.
 
 usage: group_query.py FOLDER COUNT SEED [hidet-run's options...]
 """
@@ -42,12 +43,12 @@ def attend(q, k, v, bias, scale, cap, window, sink):
     if bias is not None:
         scores = scores + bias[..., :n]
     at = numpy.arange(n) - numpy.arange(m)[:, None] - (n - m)
-    hidden = (at > 0) | ((at <= -window) & (window > 0))
+    hidden = (at > 0) | ((at <= -window) & (window >= 0))
     weights = numpy.exp(numpy.where(hidden, -numpy.inf, scores))
     total = weights.sum(-1, keepdims=True)
     if sink is not None:
         total = total + numpy.exp(sink)[:, None, None]
-    return numpy.einsum("hmn,nhd->mhd", weights / total, v)
+    return numpy.einsum("hmn,nhd->mhd", weights / numpy.where(total == 0, 1, total), v)
 
 
 def case(number):
@@ -67,7 +68,7 @@ def case(number):
     inputs.update({"q": numpy.concatenate(list(x.values()), 2)} if packed else x)
     operands = ["q", "_", "_"] if packed else ["q", "k", "v"]
     operands += ["pk", "pv", "length", "total"] + ["_"] * 5
-    rotary, interleaved, window = some(0, 1), some(0, 1), some(-1, 1, 3, 200)
+    rotary, interleaved, window = some(0, 1), some(0, 1), some(-1, 0, 1, 3, 200)
     angles = rng.uniform(0, 6, (total + 2, some(d // 2, d // 4)))
     if rotary:
         inputs.update(cosine=numpy.cos(angles).astype(kind), sine=numpy.sin(angles).astype(kind))
