@@ -121,10 +121,13 @@ static double filter_value(hd_lowering_t *l) {
   return hd_lower_float(l, "mask_filter_value", -10000);
 }
 
-// A mask of ones and zeros over the keys, as what is added to scores.
+// A mask of ones and zeros over the keys, of all queries or of each, as what is
+// added to scores.
 static const hd_value_t *mask_bias(hd_lowering_t *l, const hd_value_t *mask,
                                    hd_scalar_t type) {
-  int64_t shape[] = {hd_lower_size(mask, 0), 1, 1, hd_lower_size(mask, 1)};
+  int64_t shape[] = {hd_lower_size(mask, 0), 1,
+                     mask->rank == 3 ? hd_lower_size(mask, 1) : 1,
+                     hd_lower_size(mask, mask->rank - 1)};
   double filter = filter_value(l);
   const hd_value_t *inputs[] = {hd_lower_convert(l, mask, HD_BOOL),
                                 hd_lower_scalar(l, type, 0),
@@ -148,18 +151,50 @@ static const hd_value_t *key_counts(hd_lowering_t *l, const hd_value_t *length,
   return none ? hd_lower_task(l, "where", inputs, 3, NULL, NULL) : NULL;
 }
 
+// Whether it says of keys, or of queries and keys, which count.
+static bool is_mask(const hd_attention_t *a, const hd_value_t *mask) {
+  int rank = mask->rank;
+  return (rank == 2 || (rank == 3 && hd_lower_size(mask, 1) ==
+                                         hd_lower_size(a->query, 2))) &&
+         hd_lower_size(mask, 0) == hd_lower_size(a->query, 0) &&
+         hd_lower_size(mask, rank - 1) == hd_lower_size(a->key, 2);
+}
+
+// Whether keys are before an end of each sequence, and not before a start; ends
+// come first in x.
+static const hd_value_t *mask_between(hd_lowering_t *l, const hd_value_t *x,
+                                      int64_t batch, int64_t keys) {
+  const hd_value_t *within[2];
+  int64_t column[] = {batch, 1};
+  hd_host_tensor_t *data;
+  const hd_value_t *at = hd_lower_constant(l, x->type, &keys, 1, &data);
+  for (int64_t i = 0; at && i < keys; i++)
+    hd_host_tensor_set_int(data, i, i);
+  for (int64_t i = 0; i < 2; i++) {
+    int64_t start = i * batch;
+    const hd_value_t *bound = hd_lower_slice(l, x, &start, &batch, NULL);
+    bound = bound && at ? hd_lower_reshape(l, bound, column, 2) : NULL;
+    if (!bound || !(within[i] = hd_lower_binary(l, i ? "greater_equal" : "less",
+                                                at, bound)))
+      return NULL;
+  }
+  return hd_lower_binary(l, "and", within[0], within[1]);
+}
+
 // Of keys: how many there are, or which; and what else is added to scores.
 static bool read_masks(hd_lowering_t *l, hd_attention_t *a,
                        const hd_value_t *mask, const hd_value_t *bias) {
-  int64_t batch = hd_lower_size(a->query, 0);
+  int64_t batch = hd_lower_size(a->query, 0), keys = hd_lower_size(a->key, 2);
+  if (mask && mask->rank == 1 && hd_lower_size(mask, 0) == 2 * batch &&
+      !(mask = mask_between(l, mask, batch, keys)))
+    return false;
   if (mask && mask->rank == 1 && hd_lower_size(mask, 0) == batch) {
     if (filter_value(l) > -1000)
       return hd_lower_unsupported(l, "mask_filter_value %g with lengths",
                                   filter_value(l));
-    if (!(a->length = key_counts(l, mask, hd_lower_size(a->key, 2))))
+    if (!(a->length = key_counts(l, mask, keys)))
       return false;
-  } else if (mask && mask->rank == 2 && hd_lower_size(mask, 0) == batch &&
-             hd_lower_size(mask, 1) == hd_lower_size(a->key, 2)) {
+  } else if (mask && is_mask(a, mask)) {
     if (!(a->mask = mask_bias(l, mask, a->query->type)))
       return false;
   } else if (mask) {
