@@ -38,9 +38,11 @@ const hd_value_t *hd_lower_split_heads(hd_lowering_t *l, const hd_value_t *x,
                                        int64_t heads);
 const hd_value_t *hd_lower_join_heads(hd_lowering_t *l, const hd_value_t *x);
 // com.microsoft's of queries, keys and values side by side, [b, n, 3 * hidden],
-// by the node's attributes: its output 0. mask and bias may be NULL.
+// by the node's attributes, with what was before the keys and values, [2, b,
+// heads, n, d]: all its outputs. mask, bias and past may be NULL.
 bool hd_lower_packed_attention(hd_lowering_t *l, const hd_value_t *all,
-                               const hd_value_t *mask, const hd_value_t *bias);
+                               const hd_value_t *mask, const hd_value_t *bias,
+                               const hd_value_t *past);
 // x: [b, s, heads * d] or [b, h, s, d]; cosine and sine [1 or b, s, r].
 const hd_value_t *hd_lower_rotary(hd_lowering_t *l, const hd_value_t *x,
                                   int64_t heads, const hd_value_t *cosine,

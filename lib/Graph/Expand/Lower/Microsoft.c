@@ -2,6 +2,7 @@
 //
 // Operators of com.microsoft that exports of transformers commonly hold.
 #include "Graph/Expand/Lower/Attention.h"
+#include "Graph/Expand/Lower/ControlFlow.h"
 #include "Graph/Expand/Lower/Products.h"
 
 #include <math.h>
@@ -230,14 +231,31 @@ static const hd_value_t *columns(hd_lowering_t *l, const hd_value_t *x,
   return hd_lower_slice(l, x, start, type.shape, NULL);
 }
 
+// What was before the keys and values, [2, b, heads, n, d], put before them.
+static bool add_past(hd_lowering_t *l, hd_attention_t *a,
+                     const hd_value_t *past) {
+  const hd_value_t **both[] = {&a->key, &a->value};
+  if (past->rank != 5 || hd_lower_size(past, 0) != 2)
+    return hd_lower_invalid(l, "past keys and values of rank %d", past->rank);
+  a->past = hd_lower_size(past, 3);
+  for (int i = 0; i < 2; i++) {
+    const hd_value_t *items[] = {hd_lower_take(l, past, 0, i), *both[i]};
+    if (!items[0] || !(*both[i] = hd_lower_concat(l, items, 2, 2)))
+      return false;
+  }
+  return true;
+}
+
 bool hd_lower_packed_attention(hd_lowering_t *l, const hd_value_t *all,
-                               const hd_value_t *mask, const hd_value_t *bias) {
+                               const hd_value_t *mask, const hd_value_t *bias,
+                               const hd_value_t *past) {
   int64_t heads = hd_lower_int(l, "num_heads", 0), at = 0;
   size_t count;
   const int64_t *given = hd_lower_ints(l, "qkv_hidden_sizes", &count);
   const hd_value_t *parts[3];
-  if (hd_lower_wants_output(l, 1) || hd_lower_int(l, "do_rotary", 0))
-    return hd_lower_unsupported(l, "past keys and values, do_rotary");
+  if (hd_lower_int(l, "past_present_share_buffer", 0) ||
+      hd_lower_int(l, "do_rotary", 0))
+    return hd_lower_unsupported(l, "past_present_share_buffer, do_rotary");
   if (given && count != 3)
     return hd_lower_invalid(l, "qkv_hidden_sizes has %zu entries", count);
   if (all->rank != 3)
@@ -255,18 +273,24 @@ bool hd_lower_packed_attention(hd_lowering_t *l, const hd_value_t *all,
     at += size;
   }
   hd_attention_t a = {.query = parts[0], .key = parts[1], .value = parts[2]};
-  return read_masks(l, &a, mask, bias) && attend(l, &a);
+  if (past && !add_past(l, &a, past))
+    return false;
+  const hd_value_t *present[] = {a.key, a.value};
+  return read_masks(l, &a, mask, bias) && attend(l, &a) &&
+         (!hd_lower_wants_output(l, 1) ||
+          hd_lower_output(l, 1, hd_lower_stack(l, present, 2, 0)));
 }
 
 // Queries, keys and values come from one product.
 bool hd_onnx_ms_attention(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0), *bias = hd_lower_input(l, 2);
-  if (hd_lower_input(l, 4))
-    return hd_lower_unsupported(l, "past keys and values");
+  if (hd_lower_input(l, 6))
+    return hd_lower_unsupported(l, "past_sequence_length");
   const hd_value_t *all = hd_lower_numpy_matmul(l, x, hd_lower_input(l, 1));
   all = all && bias ? hd_lower_binary(l, "add", all, bias) : all;
-  return all && hd_lower_packed_attention(l, all, hd_lower_input(l, 3),
-                                          hd_lower_input(l, 5));
+  return all &&
+         hd_lower_packed_attention(l, all, hd_lower_input(l, 3),
+                                   hd_lower_input(l, 5), hd_lower_input(l, 4));
 }
 
 // x [b, n, hidden], with its part of the bias, by heads; what has them already

@@ -251,12 +251,11 @@ bool hd_onnx_ms_dynamic_matmul(hd_lowering_t *l) {
 bool hd_onnx_ms_qattention(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0);
   steps_t s;
-  if (hd_lower_input(l, 8))
-    return hd_lower_unsupported(l, "past keys and values");
   const hd_value_t *all = read_steps(l, 3, 6, x->type, &s)
                               ? scaled_product(l, x, &s, 4, 7, 2)
                               : NULL;
-  return all && hd_lower_packed_attention(l, all, hd_lower_input(l, 5), NULL);
+  return all && hd_lower_packed_attention(l, all, hd_lower_input(l, 5), NULL,
+                                          hd_lower_input(l, 8));
 }
 
 // Weights of a recurrent layer, [directions, k, n], as it has them in ONNX; one

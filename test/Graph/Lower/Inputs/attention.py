@@ -103,35 +103,38 @@ def microsoft(number):
 
 def packed(number):
     """com.microsoft.Attention: the mask says how many keys there are, or from
-    where to where, or which of them, for all queries or for each."""
-    b, m, h, d, width = 2, some(1, 4), 2, 8, 12
+    where to where, or which of them, for all queries or for each; keys may come
+    before those of the input, and are given with these."""
+    b, m, h, d, width, past = 2, some(1, 4), 2, 8, 12, some(0, 0, 3)
+    n = m + past
     x = rng.standard_normal((b, m, width)).astype("float32")
     w = rng.standard_normal((width, 3 * h * d)).astype("float32") * numpy.float32(0.3)
-    end = rng.integers(1, m + 1, b)
+    before = rng.standard_normal((2, b, h, past, d)).astype("float32")
+    end, at, how, causal = rng.integers(1, n + 1, b), numpy.arange(n), number // 4 % 4, int(rng.integers(2))
     start = rng.integers(0, end)
-    at = numpy.arange(m)
-    how, causal = number // 4 % 4, int(rng.integers(2))
-    sees = at < end[:, None, None]
-    mask = end
+    sees, mask = at < end[:, None, None], end
     if how == 1:
         sees = sees & (at >= start[:, None, None])
         mask = numpy.concatenate([end, start])
     elif how == 2:
-        sees = rng.random((b, 1, m)) < 0.6
+        sees = rng.random((b, 1, n)) < 0.6
         sees[:, 0, 0] = True
         mask = sees[:, 0]
     elif how == 3:
-        mask = sees = (rng.random((b, m, m)) < 0.6) | numpy.eye(m, dtype=bool)
-    hidden = ~numpy.broadcast_to(sees, (b, m, m))
+        mask = sees = (rng.random((b, m, n)) < 0.6) | numpy.eye(m, n, past, dtype=bool)
+    hidden = ~numpy.broadcast_to(sees, (b, m, n))
     if causal:
-        hidden = hidden | (at > at[:, None])
+        hidden = hidden | (at > numpy.arange(m)[:, None] + past)
     if hidden.all(-1).any():
         return
     q, k, v = (x.astype("float64") @ w).reshape(b, m, 3, h, d).transpose(2, 0, 3, 1, 4)
-    y = attend(q, k, v, 0, hidden[:, None], 1 / numpy.sqrt(d))
-    run(number, "y = microsoft1.Attention(x, w, _, mask) { num_heads = 2, unidirectional = %d }" % causal,
-        {"x": x, "w": w, "mask": mask.astype("int32")},
-        y.swapaxes(1, 2).reshape(b, m, h * d).astype("float32"), 1e-5)
+    k, v = (numpy.concatenate(pair, 2) for pair in zip(before, (k, v)))
+    y = attend(q, k, v, 0, hidden[:, None], 1 / numpy.sqrt(d)).swapaxes(1, 2).reshape(b, m, h * d)
+    given = bool(rng.integers(2))
+    run(number, "%s = microsoft1.Attention(x, w, _, mask%s) { num_heads = 2, unidirectional = %d }" % (
+        "o, y" if given else "y", ", before" if past else "", causal),
+        {"x": x, "w": w, "mask": mask.astype("int32"), **({"before": before} if past else {})},
+        (numpy.stack([k, v]) if given else y).astype("float32"), 1e-5)
 
 
 for number in range(count):
