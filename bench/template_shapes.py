@@ -3,12 +3,13 @@
 sizes, primes, 1s, all types of its head, neighbours fused into it.
 
 usage: template_shapes.py [--tools=DIR] [--device=sim] [--count=300]
-                          [--tool=all] [template...]
+                          [--tool=all] [--seconds=N] [template...]
 
 A line for each template, and one for each case that differs, which says how to
 draw it again. On sim every case runs with --sanitize, where copies land as late
 as they may and where they land as early. Blocks that stay for several tiles are
-few, so that each has some. Exits 1 where a case is wrong.
+few, so that each has some. Exits 1 where a case is wrong. After --seconds no
+more cases begin, and lines say how many there were.
 
 --tool=NAME runs them on the GPU under compute-sanitizer's tool: cases of at
 least four blocks, of which some are partial. initcheck does not see what the
@@ -72,6 +73,7 @@ class Runner:
 
     def __init__(self, options, templates):
         self.options, self.templates = options, templates
+        self.until = time.monotonic() + options.seconds
 
     def draw(self, template, numbers, tool):
         """Cases, and the template's text for them."""
@@ -183,6 +185,8 @@ class Runner:
     def __call__(self, job):
         name, numbers, mode = job
         template, start = self.templates[name], time.monotonic()
+        if start > self.until:
+            return name, 0, [], 0
         cases, text = self.draw(template, numbers,
                                 mode if self.options.tool else None)
         with tempfile.TemporaryDirectory() as folder:
@@ -214,6 +218,7 @@ def main():
                         choices=sanitizer.TOOLS + ["all"])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--timeout", type=int, default=600)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("names", nargs="*", metavar="template")
     options = parser.parse_args()
     if options.tool and not sanitizer.find():
@@ -227,7 +232,7 @@ def main():
               if at == options.first or at % CHUNK == 0]
     jobs = [(name, list(chunk), mode) for name in names for chunk in chunks
             for mode in modes(options)]
-    done = {name: [0, 0, 0.0] for name in names}
+    done = {name: [0, 0, 0.0, 0] for name in names}
     with multiprocessing.Pool(options.jobs) as pool:
         for name, count, found, seconds in pool.imap_unordered(
                 Runner(options, templates), jobs):
@@ -235,7 +240,8 @@ def main():
                 print(fault, flush=True)
             of = done[name]
             of[0], of[1], of[2] = of[0] + count, of[1] + len(found), of[2] + seconds
-            if of[0] == options.count * len(modes(options)):
+            of[3] += 1
+            if of[3] == len(chunks) * len(modes(options)):
                 print("%-16s %d of %d as NumPy says, %.0f s" % (
                     name, of[0] - of[1], of[0], of[2]), flush=True)
     return int(any(of[1] for of in done.values()))
