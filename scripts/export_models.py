@@ -119,6 +119,28 @@ def language(class_name, vocabulary, large=False, model_options=None,
     return Model(make, TOKENS, vocabulary, large)
 
 
+def segmentation(name, size):
+    """What it says of each pixel."""
+    def make():
+        import torch
+
+        class Out(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.model = torchvision_models().get_model(
+                    name, weights=None, weights_backbone=None)
+
+            def forward(self, x):
+                return self.model(x)["out"]
+
+        return Out()
+    return Model(make, IMAGE, size)
+
+
+def video(name, shape):
+    return Model(vision(name).make, SIGNAL, shape)
+
+
 MODELS = {
     "resnet50": vision("resnet50"),
     "inception_v3": vision("inception_v3", 299, init_weights=False,
@@ -219,6 +241,26 @@ FAMILIES = {
 }
 
 
+# Chosen to be unlike those above: bench/shapes/models.json, "second".
+SECOND = {
+    "deeplabv3_mobilenet": segmentation("deeplabv3_mobilenet_v3_large", 512),
+    "r3d_18": video("r3d_18", (3, 16, 112, 112)),
+    "qwen3_small": transformer(
+        "Qwen3", TOKENS, 32000, vocab_size=32000, hidden_size=1024, intermediate_size=3072,
+        num_hidden_layers=14, num_attention_heads=16, num_key_value_heads=8, head_dim=128),
+    "gemma2_small": transformer(
+        "Gemma2", TOKENS, 32000, vocab_size=32000, hidden_size=1024, intermediate_size=4096,
+        num_hidden_layers=12, num_attention_heads=8, num_key_value_heads=4, head_dim=128,
+        sliding_window=64),
+    "bloom_small": transformer(
+        "Bloom", TOKENS, 32000, vocab_size=32000, hidden_size=1024, n_layer=12, n_head=16),
+    "mobilebert": transformer("MobileBert", TOKENS, 30522),
+    "convbert": transformer("ConvBert", TOKENS, 30522),
+    "segformer_b0": transformer("Segformer", SIGNAL, (3, 512, 512)),
+    "dinov2_base": transformer("Dinov2", SIGNAL, (3, 224, 224), image_size=224),
+}
+
+
 def any_transformer(kind):
     def make():
         library = transformers_library()
@@ -229,8 +271,9 @@ def any_transformer(kind):
 
 def find_model(name):
     library, _, own = name.partition("/")
-    if name in MODELS or name in FAMILIES:
-        return MODELS.get(name) or FAMILIES[name]
+    for table in MODELS, FAMILIES, SECOND:
+        if name in table:
+            return table[name]
     if own and library == "torchvision":
         return vision(own)
     if own and library == "transformers":
@@ -312,7 +355,7 @@ def main():
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     if options.list:
-        for name, model in {**MODELS, **FAMILIES}.items():
+        for name, model in {**MODELS, **FAMILIES, **SECOND}.items():
             print(name + (" (large)" if model.large else ""))
         return
     if not options.folder:
