@@ -204,6 +204,7 @@ def in_turns(measures, rounds=ROUNDS):
     return {name: statistics.median(t) for name, t in times.items()}, None
 
 
+@functools.cache
 def machine():
     import torch
     driver = subprocess.run(
