@@ -7,11 +7,12 @@ and so are those of its own optimizer, whose arithmetic is another: the largest
 and the root mean square of the differences, over that of the output.
 
 usage: quantized.py --tools=FOLDER [--json=FILE] [--batch=16] [--device=cuda]
-           [--kinds=i8,u8] [--profiles=FOLDER] FOLDER [NAME...]
+           [--kinds=i8,u8] [--profiles=FOLDER] [--only=models|times] FOLDER [NAME...]
   FOLDER: where models are made and kept, by scripts/export_models.py first
   NAME: of that script's table; default: resnet50 bert_base
   --kinds: i8, u8: activations with zero points; i8s: i8 without
   --device=sim: answers alone
+  --only: models are made, and no more; or times are taken, and no answers
 """
 import argparse
 import json
@@ -122,9 +123,9 @@ def difference(y, expected):
 def measured(options, name, kind):
     plain, x = exported(options, name)
     path = quantized(options, name, kind)
-    values = numpy.load(x)
-    expected = theirs(path, values, False)
     case = {"model": name, "kind": kind, "batch": options.batch}
+    if options.only == "models":
+        return case
     if options.device == "cuda":
         times, f16 = [], []
         for _ in range(TURNS):
@@ -138,8 +139,11 @@ def measured(options, name, kind):
         case["speed"] = case["f16_ms"] / case["ms"]
     else:
         _, y, _ = ours(options, path, x, "-q")
-    case["error"] = difference(y, expected)
-    case["optimized_error"] = difference(theirs(path, values, True), expected)
+    if not options.only:
+        values = numpy.load(x)
+        expected = theirs(path, values, False)
+        case["error"] = difference(y, expected)
+        case["optimized_error"] = difference(theirs(path, values, True), expected)
     if options.profiles:
         options.profiles.mkdir(parents=True, exist_ok=True)
         for one, more in (path, []), (plain, ["--precision=f16"]):
@@ -156,6 +160,7 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--kinds", default="i8,u8")
     parser.add_argument("--profiles", type=pathlib.Path)
+    parser.add_argument("--only", choices=["models", "times"])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="*", default=["resnet50", "bert_base"])
     options = parser.parse_args()
@@ -169,16 +174,18 @@ def main():
                 failed = True
                 continue
             cases.append(case)
-            print("%-10s %-3s batch %-3d %s; from onnxruntime: %.1e (rms %.1e), "
-                  "its optimizer's %.1e (rms %.1e)"
-                  % (name, kind, options.batch,
-                     "%7.3f ms in %d launches, f16 %.3f in %d: %.2f"
-                     % (case["ms"], case["launches"], case["f16_ms"],
-                        case["f16_launches"], case["speed"])
-                     if "ms" in case else "",
-                     case["error"]["largest"], case["error"]["rms"],
-                     case["optimized_error"]["largest"],
-                     case["optimized_error"]["rms"]), flush=True)
+            line = "%-10s %-3s batch %-3d" % (name, kind, options.batch)
+            if "ms" in case:
+                line += " %7.3f ms in %d launches, f16 %.3f in %d: %.2f" % (
+                    case["ms"], case["launches"], case["f16_ms"],
+                    case["f16_launches"], case["speed"])
+            if "error" in case:
+                line += ("; from onnxruntime: %.1e (rms %.1e), its optimizer's "
+                         "%.1e (rms %.1e)" % (
+                             case["error"]["largest"], case["error"]["rms"],
+                             case["optimized_error"]["largest"],
+                             case["optimized_error"]["rms"]))
+            print(line, flush=True)
             measure.write(options.json, cases)
     raise SystemExit(failed)
 
