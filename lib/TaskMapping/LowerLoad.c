@@ -297,10 +297,15 @@ static bool by_wide_chunks(const hd_tile_t *tile, int64_t bytes) {
   // Parts of bytes have no other way, so facts tell.
   bool is_window = bits >= 8 && has_chunks(tile, width, &all);
   bool copies = is_window && is_copy(tile, choice.value);
-  if (!is_window && is_shared)
-    choice = choice_of(l, choice.value);
-  if (!is_window && !(is_shared && is_chunk(&nest, &choice, &copies)))
+  choice_t split = choice_of(l, choice.value);
+  bool splits = is_shared && !copies && is_chunk(&nest, &split, &copies);
+  if (splits && (copies || !is_window)) {
+    choice = split;
+    is_window = false;
+    all = NULL;
+  } else if (!is_window) {
     return false;
+  }
   if (!is_widest && !copies)
     return false;
   hd_stmt_list_t list = {0};

@@ -20,7 +20,6 @@
 #include "Fusion/Form/FormState.h"
 #include "Fusion/Views.h"
 #include "Graph/Loops.h"
-#include "Schedule/Attention/Attention.h"
 
 #include <string.h>
 
@@ -235,73 +234,6 @@ static const char *reading_groups(hd_former_t *f, uint32_t node,
   return NULL;
 }
 
-// Whether a value is what an operand of a product is read from, as it is or by
-// prologues that move elements.
-static bool is_operand(hd_former_t *f, const hd_forming_t *g,
-                       const hd_form_tensor_t *operand,
-                       const hd_value_t *value) {
-  const hd_node_t *anchor = f->nodes[g->anchor].node;
-  const hd_task_t *flat = hd_fusion_flatten(f->fusion, anchor)->flat;
-  const hd_term_t *term = operand->term;
-  if (!hd_flat_is_load(term))
-    return false;
-  for (size_t i = 0; i < flat->inputs.size; i++)
-    if (flat->inputs.data[i] == term->u.value &&
-        hd_group_leads_to(g->group, value, anchor->inputs[i]))
-      return true;
-  return false;
-}
-
-// Whether what a term reads differs from element to element.
-static bool chooses(const hd_term_t *term) {
-  return hd_flat_has(term, HD_TERM_LOADELSE) ||
-         hd_flat_has(term, HD_TERM_SELECT);
-}
-
-// The same for an attention: keys and values pass by for each block of queries,
-// which are read once.
-static bool spoils_keys(hd_former_t *f, const hd_forming_t *g,
-                        const hd_attention_form_t *form,
-                        const hd_value_t *value) {
-  return (form->k.piece && is_operand(f, g, &form->k, value)) ||
-         (form->v.piece && is_operand(f, g, &form->v, value));
-}
-
-// Whether a prologue would make a product compute what it now copies: pieces of
-// 16 bytes, or of 8 or 4, asked for long before they are needed, would pass
-// through registers, while everybody waits, in each of many steps.
-static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
-  enum { FEW = 128 }; // Along the sum.
-  const hd_forming_t *g = &f->groups.data[group];
-  const hd_schedule_options_t *options = f->module->context->schedules;
-  const hd_node_t *anchor = f->nodes[g->anchor].node;
-  hd_pointwise_t p;
-  if (!options || !options->machine.count || !anchor->task ||
-      anchor->schedule ||
-      hd_fusion_pointwise(f->fusion, f->nodes[node].node, &p) ||
-      !p.definition || p.definition->term->kind == HD_TERM_LOAD)
-    return false;
-  hd_flattened_t *flattened = hd_fusion_flatten(f->fusion, anchor);
-  const hd_value_t *value = f->nodes[node].node->outputs[0];
-  const hd_attention_form_t *attention =
-      flattened ? hd_flattened_attention(f->arena, flattened) : NULL;
-  if (attention)
-    return spoils_keys(f, g, attention, value);
-  for (size_t i = 0; flattened && i < flattened->flat->definitions.size; i++) {
-    const hd_product_form_t *form = hd_product_forms_get(
-        &f->forms, f->arena, flattened->flat->definitions.data[i]);
-    if (!form ||
-        (form->sizes[HD_AXIS_K] <= FEW && !chooses(p.definition->term)))
-      continue;
-    // Of an image of few channels nothing is copied.
-    if (((form->a.piece || (form->turned && form->no_pixels)) &&
-         is_operand(f, g, &form->a, value)) ||
-        (form->b.piece && is_operand(f, g, &form->b, value)))
-      return true;
-  }
-  return false;
-}
-
 static const char *prologue_obstacle(hd_former_t *f, uint32_t node,
                                      uint32_t group) {
   hd_group_t *g = f->groups.data[group].group;
@@ -312,8 +244,9 @@ static const char *prologue_obstacle(hd_former_t *f, uint32_t node,
   for (size_t i = 0; (reader = hd_group_reader(g, value, i)); i++)
     if (hd_fusion_reads_by_data(f->fusion, reader, value))
       return "data decide which of its elements are read";
-  if (spoils_copies(f, node, group))
-    return "a product copies it to shared memory, and would compute it there";
+  if (hd_former_spoils_copies(f, node, group))
+    return "a product copies it to shared memory, and would put it there "
+           "element by element";
   const char *why = hd_former_cycle(f, node, group);
   if (why)
     return why;

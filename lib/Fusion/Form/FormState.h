@@ -109,6 +109,13 @@ unsigned hd_former_most_terms(const hd_former_t *former, uint32_t group);
 // Whether a node reads what a group computes from its anchor on.
 bool hd_former_reads_live(hd_former_t *former, uint32_t node, uint32_t group);
 
+// --- FormCopies.c ---
+
+// Whether a prologue would make an anchor load element by element what it
+// copies now.
+bool hd_former_spoils_copies(hd_former_t *former, uint32_t node,
+                             uint32_t group);
+
 // --- FormGraph.c ---
 
 // Takes reshapes that cost no kernel out of the groups at whose edges they are.

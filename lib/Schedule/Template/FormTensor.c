@@ -95,8 +95,7 @@ static const hd_term_t *put_pieces(void *argument, const hd_term_t *term) {
 // lie side by side in pieces of so many elements: that index is piece * more +
 // rest, and all but rest moves by whole pieces.
 static bool has_pieces(hd_arena_t *arena, const hd_form_tensor_t *tensor,
-                       int64_t piece) {
-  const hd_term_t *term = tensor->term;
+                       const hd_term_t *term, int64_t piece) {
   if (!hd_flat_is_load(term) || tensor->pitch % piece != 0)
     return false;
   const hd_index_t *more =
@@ -125,16 +124,20 @@ static bool has_pieces(hd_arena_t *arena, const hd_form_tensor_t *tensor,
   return along;
 }
 
-// Bytes of the widest such pieces that the hardware copies; 0: of none. Where
-// narrow ones of a window are takes long to find, for each by itself.
-static unsigned find_piece(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
-  unsigned bits = hd_scalar_bits(tensor->term->type.scalar);
-  unsigned least = tensor->same ? LEAST_PIECE : HD_FORM_WIDE;
+// Bytes of the widest such pieces that the hardware copies; 0: of none.
+static unsigned widest_piece(hd_arena_t *arena, const hd_form_tensor_t *tensor,
+                             const hd_term_t *element, unsigned least) {
+  unsigned bits = hd_scalar_bits(element->type.scalar);
   for (unsigned bytes = HD_FORM_WIDE; bytes >= least; bytes /= 2)
     if (bytes * 8 >= bits &&
-        has_pieces(arena, tensor, (int64_t)(bytes * 8 / bits)))
+        has_pieces(arena, tensor, element, (int64_t)(bytes * 8 / bits)))
       return bytes;
   return 0;
+}
+
+unsigned hd_form_tensor_piece(hd_arena_t *arena, const hd_form_tensor_t *tensor,
+                              const hd_term_t *element) {
+  return widest_piece(arena, tensor, element, LEAST_PIECE);
 }
 
 // How far apart neighbours along an index lie; INT64_MAX: not known.
@@ -229,7 +232,9 @@ void hd_form_tensor_load(hd_form_tensor_t *tensor,
                          bool goes_on) {
   tensor->term = hd_form_put_digits(digits, term);
   find_same(digits->arena, tensor, goes_on);
-  tensor->piece = find_piece(digits->arena, tensor);
+  // Where narrow ones of a window are takes long to find, for each by itself.
+  tensor->piece = widest_piece(digits->arena, tensor, tensor->term,
+                               tensor->same ? LEAST_PIECE : HD_FORM_WIDE);
   find_sources(digits->arena, tensor);
   int64_t row = tensor->pitch * (int64_t)hd_scalar_bits(term->type.scalar);
   if (tensor->term->kind != HD_TERM_LOAD)

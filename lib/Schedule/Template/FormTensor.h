@@ -90,6 +90,11 @@ bool hd_form_tensor_is(hd_arena_t *arena, const hd_form_tensor_t *tensor,
                        const hd_task_value_t *value,
                        const hd_term_t *const *places);
 
+// Bytes of the widest pieces that the hardware would copy, as `piece` has them,
+// if another term stood for an operand's element.
+unsigned hd_form_tensor_piece(hd_arena_t *arena, const hd_form_tensor_t *tensor,
+                              const hd_term_t *element);
+
 // The bit of the input of a flat task that a tensor is; 0: it is none, or one
 // beyond the first 64.
 uint64_t hd_form_tensor_input(const hd_form_tensor_t *tensor,
