@@ -139,7 +139,11 @@ static const hd_layout_t *parse_layout(hd_parser_t *p) {
     hd_layout_item_t item;
     if (!parse_layout_item(p, &item))
       return NULL;
-    hd_vec_push(p->arena, &items, item);
+    int64_t bytes = 1; // swizzle(0), as a parameter may have it, is none.
+    if (item.kind == HD_LAYOUT_SWIZZLE && item.num_values == 1)
+      hd_expr_fold_int(item.values[0], &bytes);
+    if (bytes != 0 || items.size == 0)
+      hd_vec_push(p->arena, &items, item);
   } while (hd_accept(p, ","));
   if (!hd_expect(p, ")"))
     return NULL;
