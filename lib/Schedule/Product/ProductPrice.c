@@ -14,15 +14,14 @@
 // products of 1,000 to 4,096 rows with and without; how results leave by
 // mma.sync, to those and to 96 of 128 x 128 x 64, 197 x 197 x 64 and 4096 x 320
 // x 64.
-#include "Schedule/Product/Product.h"
+#include "Schedule/Product/PriceState.h"
 #include "Schedule/Template/Fits.h"
 
 #include <math.h>
 
 enum {
-  BATCH = 16,         // Loads of a thread through registers at once.
-  OWN_REGISTERS = 48, // Of a thread, beside its sums.
-  DEEP = 8            // Stages of a ring, for all that they are worth.
+  BATCH = 16,        // Loads of a thread through registers at once.
+  OWN_REGISTERS = 48 // Of a thread, beside its sums.
 };
 
 static double at_most(double a, double b) { return a < b ? a : b; }
@@ -41,51 +40,29 @@ static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
                               (double)c->figures[HD_FIGURE_SHARED]);
 }
 
-// What is done by all blocks that are on a multiprocessor at a time.
-typedef struct load {
-  const hd_machine_t *machine;
-  const hd_product_form_t *form;
-  const hd_candidate_t *c;
-  const hd_form_tensor_t *a; // As the kernel has it.
-  double bm, bn, bk, split, share, threads;
-  double bytes;    // Of an operand's element.
-  double together; // Blocks, of
-  double waves;    // so many one after the other,
-  double at_once;  // of all so many at a time.
-} load_t;
-
 static double figure(const hd_candidate_t *c, hd_figure_t which) {
   return (double)c->figures[which];
 }
 
-// Whether what it reads goes to registers.
-static bool is_direct(const load_t *l) {
-  return figure(l->c, HD_FIGURE_PASSING) <= 0;
-}
-
-// Few rows by what b is computed from: warps have more to compute than to wait
-// for, and a block begins where one has ended.
-static bool computes_narrow(const load_t *l) {
-  return is_direct(l) && l->bm <= 8 &&
-         l->form->b.kept < hd_scalar_bits(l->form->type);
-}
-
-static bool reads_image(const load_t *l) {
-  return l->c->template->reads[HD_PRODUCT_IMAGE];
-}
-
 // Blocks walk over tiles; else each has one.
-static bool walks(const load_t *l) { return figure(l->c, HD_FIGURE_WALKS) > 0; }
+static bool walks(const hd_load_t *l) {
+  return figure(l->c, HD_FIGURE_WALKS) > 0;
+}
+
+// The copy engine brings the operands of such.
+static bool tours(const hd_load_t *l) {
+  return walks(l) && l->c->template->maps[0];
+}
 
 // Where a piece of a window is has to be computed, by threads.
-static bool finds_windows(const load_t *l) {
+static bool finds_windows(const hd_load_t *l) {
   const bool *maps = l->c->template->maps;
   return l->form->image && !maps[0] && !maps[HD_PRODUCT_IMAGE] &&
-         !reads_image(l);
+         !hd_load_reads_image(l);
 }
 
 // Tiles of places that all images have.
-static double tiles_of(const load_t *l) {
+static double tiles_of(const hd_load_t *l) {
   const hd_product_image_t *image = l->form->image;
   return (double)image->pixels.shape[0] *
          ceil((double)image->places[0] / figure(l->c, HD_FIGURE_HIGH)) *
@@ -93,11 +70,11 @@ static double tiles_of(const load_t *l) {
 }
 
 // False where a multiprocessor has no room for a block.
-static bool place_blocks(load_t *l) {
+static bool place_blocks(hd_load_t *l) {
   const int64_t *sizes = l->form->sizes;
   double rows = ceil((double)sizes[HD_AXIS_M] / (l->bm * l->share)) * l->share;
   double blocks = (double)sizes[HD_AXIS_BATCH] *
-                  (reads_image(l) ? tiles_of(l) : rows) *
+                  (hd_load_reads_image(l) ? tiles_of(l) : rows) *
                   ceil((double)sizes[HD_AXIS_N] / l->bn) * l->split;
   double most = residents(l->machine, l->c);
   if (most < 1)
@@ -106,8 +83,8 @@ static bool place_blocks(load_t *l) {
       hd_machine_reach(l->machine, l->c->figures[HD_FIGURE_SPLIT] *
                                        l->c->figures[HD_FIGURE_SHARE]);
   l->together = at_most(most, ceil(blocks / reach));
-  l->waves = computes_narrow(l) ? ceil(blocks / reach) / l->together
-                                : ceil(blocks / (reach * l->together));
+  l->waves = hd_load_computes_narrow(l) ? ceil(blocks / reach) / l->together
+                                        : ceil(blocks / (reach * l->together));
   l->at_once = at_most(blocks, reach * l->together);
   return true;
 }
@@ -119,24 +96,25 @@ static double pieces_of(const hd_form_tensor_t *tensor, double bytes) {
 
 // Cycles that warps take to issue the instructions of a step. The copy engine
 // needs none of them.
-static double issue_cycles(const load_t *l, double warps) {
+static double issue_cycles(const hd_load_t *l, double warps) {
   const bool *maps = l->c->template->maps;
   bool by_map = maps[0] || maps[HD_PRODUCT_IMAGE];
   double pieces =
       (by_map ? 0 : pieces_of(l->a, l->bm * l->bk * l->bytes)) +
       (maps[1] ? 0 : pieces_of(&l->form->b, l->bn * l->bk * l->bytes));
-  double copies = reads_image(l) ? 0 : pieces / l->threads;
+  double copies = hd_load_reads_image(l) ? 0 : pieces / l->threads;
   if (finds_windows(l))
     copies += pieces_of(l->a, l->bm * l->bk * l->bytes) / l->threads;
   double each = figure(l->c, HD_FIGURE_ISSUE) + copies * l->machine->copy_issue;
   return at_least(warps / l->machine->schedulers * each,
-                  computes_narrow(l) ? each / hd_fits.product_alone : 0);
+                  hd_load_computes_narrow(l) ? each / hd_fits.product_alone
+                                             : 0);
 }
 
 // How much longer an operand takes to come than whole lines of the L2 cache do:
 // by the copy engine where its rows begin where no line does; by copies of less
 // than 16 bytes.
-static double slowness(const load_t *l, const hd_form_tensor_t *tensor,
+static double slowness(const hd_load_t *l, const hd_form_tensor_t *tensor,
                        bool by_map) {
   int64_t bytes = tensor->pitch * (int64_t)hd_scalar_bits(l->form->type) / 8;
   if (!by_map && tensor->piece && tensor->piece < HD_FORM_WIDE)
@@ -156,15 +134,15 @@ static double slowness(const load_t *l, const hd_form_tensor_t *tensor,
 // the fewer, the more often all of them wait for what was asked for last. Of 64
 // and 128 rows with 2048 to 14336 along k, 8 stages take 4 to 17 % less than 6,
 // and those 3 to 20 % less than 4. A part of that decides between candidates
-// that are alike else. Beyond DEEP stages what is gained goes to the launch
-// behind, which finds less room to begin early.
-static double depth_factor(const load_t *l) {
-  double stages = at_most(figure(l->c, HD_FIGURE_STAGES), DEEP);
+// that are alike else. Beyond HD_LOAD_DEEP stages what is gained goes to the
+// launch behind, which finds less room to begin early.
+static double depth_factor(const hd_load_t *l) {
+  double stages = at_most(figure(l->c, HD_FIGURE_STAGES), HD_LOAD_DEEP);
   return 1 + (l->c->template->maps[1] ? hd_fits.product_shallow / stages : 0);
 }
 
 // Cycles of a step's tensor cores, for all blocks that are there together.
-static double multiply_cycles(const load_t *l) {
+static double multiply_cycles(const hd_load_t *l) {
   double warps = l->threads / 32 * l->together;
   return l->together * l->bm * l->bn * l->bk /
          (figure(l->c, HD_FIGURE_RATE) *
@@ -173,14 +151,14 @@ static double multiply_cycles(const load_t *l) {
 
 // Of a step's bytes of b, those that a block asks for: where b stays, of one
 // tile.
-static double asked_of_b(const load_t *l) {
+static double asked_of_b(const hd_load_t *l) {
   bool stays = figure(l->c, HD_FIGURE_STAYS) > 0 &&
                (double)l->form->sizes[HD_AXIS_N] <= l->bn;
   return stays ? 1 / l->waves : 1;
 }
 
 // Of a step's size, that a pixel's channels come in.
-static double pieces_of_pixel(const load_t *l) {
+static double pieces_of_pixel(const hd_load_t *l) {
   return ceil((double)l->form->image->channels / l->bk);
 }
 
@@ -188,7 +166,7 @@ static double pieces_of_pixel(const load_t *l) {
 // each it brings; but where a step goes on past the last channel a pixel costs
 // more. It brings rows of b in the same time, and those more slowly whose box
 // goes on past the last.
-static double walk_cycles(const load_t *l) {
+static double walk_cycles(const hd_load_t *l) {
   const hd_machine_t *machine = l->machine;
   bool is_part = l->form->image->channels % (int64_t)l->bk != 0;
   double longer =
@@ -200,7 +178,7 @@ static double walk_cycles(const load_t *l) {
 }
 
 // Along k: the copy engine takes each element of a window by itself.
-static double steps_of(const load_t *l) {
+static double steps_of(const hd_load_t *l) {
   const hd_product_image_t *image = l->form->image;
   return image && l->c->template->maps[HD_PRODUCT_IMAGE]
              ? (double)(image->window[0] * image->window[1]) *
@@ -208,13 +186,13 @@ static double steps_of(const load_t *l) {
              : ceil((double)l->form->sizes[HD_AXIS_K] / l->bk);
 }
 
-static double step_cycles(const load_t *l) {
+static double step_cycles(const hd_load_t *l) {
   const hd_machine_t *machine = l->machine;
   double warps = l->threads / 32 * l->together;
   double multiply = multiply_cycles(l);
   const hd_product_form_t *form = l->form;
   double passing = figure(l->c, HD_FIGURE_PASSING);
-  bool direct = is_direct(l);
+  bool direct = hd_load_is_direct(l);
   double rows = direct ? at_most(l->bm, (double)form->sizes[HD_AXIS_M]) : l->bm;
   const bool *maps = l->c->template->maps;
   // An element that several windows have is asked for by each of them.
@@ -246,11 +224,24 @@ static double step_cycles(const load_t *l) {
          ceil(by_thread / BATCH) * machine->l2_crowd_cycles;
 }
 
+// Of the steps of all waves. The last one has the tiles at the edges; the copy
+// engine takes longer for rows of b that are outside, too.
+static double walk_steps(const hd_load_t *l, double steps) {
+  const bool *maps = l->c->template->maps;
+  double n = (double)l->form->sizes[HD_AXIS_N];
+  double outside =
+      maps[0] && maps[1] && !walks(l) ? ceil(n / l->bn) * l->bn - n : 0;
+  double step = step_cycles(l);
+  return steps *
+         ((l->waves - 1) * step + at_least(step, figure(l->c, HD_FIGURE_EDGE)) +
+          outside * hd_fits.product_beyond);
+}
+
 // Where a block loads what windows reach of an image, and all of its rows of b,
 // and multiplies then: a wave of blocks. Threads wait for a batch of elements
 // at a time, behind the first, and in each step for what that reads; what
 // blocks that are there together do besides is shared.
-static double image_cycles(const load_t *l) {
+static double image_cycles(const hd_load_t *l) {
   const hd_machine_t *machine = l->machine;
   const hd_product_image_t *image = l->form->image;
   double high = (figure(l->c, HD_FIGURE_HIGH) - 1) * (double)image->steps[0] +
@@ -278,7 +269,7 @@ static double image_cycles(const load_t *l) {
 // store 16 bytes each wherever it goes. Of others with maps neighbours store
 // neighbours; of what is computed of sums first, or of other kernels' results
 // that go elsewhere than where they have them, nothing is known.
-static double alone_cycles(const load_t *l) {
+static double alone_cycles(const hd_load_t *l) {
   const hd_product_form_t *form = l->form;
   const bool *maps = l->c->template->maps;
   if (l->c->template->takes_leaving)
@@ -294,7 +285,7 @@ static double alone_cycles(const load_t *l) {
 
 // Behind the last step, of all waves. What leaves is waited for by threads side
 // by side, whichever block they are of; its way out is one for all.
-static double end_cycles(const load_t *l) {
+static double end_cycles(const hd_load_t *l) {
   double sums = l->waves * l->together * l->bm * l->bn;
   double cycles = sums / l->split *
                   (figure(l->c, HD_FIGURE_RESULT) * 0.01 + alone_cycles(l) +
@@ -309,7 +300,7 @@ static double end_cycles(const load_t *l) {
 
 // What is hidden of that: the copy engine walks on over windows while a tile's
 // results leave, to the next tile's, as far as the ring goes.
-static double hidden_cycles(const load_t *l, double steps, double made,
+static double hidden_cycles(const hd_load_t *l, double steps, double made,
                             double end) {
   if (!l->c->template->maps[HD_PRODUCT_IMAGE] || !walks(l))
     return 0;
@@ -322,12 +313,12 @@ static double hidden_cycles(const load_t *l, double steps, double made,
 // by each block; so is the first step of any that has one tile alone, but for
 // what those beside it do meanwhile. Threads find first where the windows are
 // that they copy.
-static double begin_cycles(const load_t *l) {
+static double begin_cycles(const hd_load_t *l) {
   double begin = l->machine->begin_cycles + figure(l->c, HD_FIGURE_SETUP) +
                  l->machine->l2_cycles;
-  if (reads_image(l) || computes_narrow(l))
+  if (hd_load_reads_image(l) || hd_load_computes_narrow(l))
     return begin;
-  if (is_direct(l))
+  if (hd_load_is_direct(l))
     return begin * l->waves;
   double pieces = pieces_of(l->a, l->bm * l->bk * l->bytes) / 32;
   double placed = finds_windows(l)
@@ -337,80 +328,79 @@ static double begin_cycles(const load_t *l) {
   return walks(l) ? begin : begin * (1 + (l->waves - 1) / l->together) + placed;
 }
 
+// Of a step whose bytes go on past k, which the copy engine brings row by row.
+static double outside_cycles(const hd_load_t *l) {
+  return l->form->sizes[HD_AXIS_K] % (int64_t)l->bk != 0
+             ? (l->bm + l->bn / l->share * asked_of_b(l)) *
+                   hd_fits.product_outside
+             : 0;
+}
+
+// Of blocks that walk over tiles whose operands the copy engine brings: what
+// leaves of a tile is waited for, but for that of the next steps; or all wait
+// for device memory, which is slow at first, and that hides a part of what
+// leaves between them.
+static double tour_cycles(const hd_load_t *l, double made, double end) {
+  const hd_machine_t *machine = l->machine;
+  const int64_t *sizes = l->form->sizes;
+  double leave = end / l->waves + hd_fits.product_leaves;
+  double between = (l->waves - 1) * leave;
+  double bytes = (double)sizes[HD_AXIS_BATCH] * (double)sizes[HD_AXIS_K] *
+                 (double)(sizes[HD_AXIS_M] + sizes[HD_AXIS_N]) * l->bytes;
+  double read = bytes / machine->gbs * 1e-3 * machine->mhz;
+  double first = figure(l->c, HD_FIGURE_SETUP) + machine->memory_crowd_cycles +
+                 at_most(read / 2, machine->memory_crowd_cycles);
+  return machine->begin_cycles +
+         at_least(made + l->waves * outside_cycles(l) + between,
+                  first + read + between * hd_fits.product_between) +
+         leave;
+}
+
 // What it costs that blocks bring b once for all of a cluster, less what that
 // spares: the L2 cache's time is hidden, but for a little.
-static double share_cycles(const load_t *l, double steps) {
+static double share_cycles(const hd_load_t *l, double steps) {
   if (l->share <= 1)
     return 0;
   double spared = l->together * l->bn * (1 - 1 / l->share) * asked_of_b(l) *
                   l->form->b.kept / 8 * l->bk / l->machine->l2_shared;
-  return l->machine->exchange_cycles -
+  return (tours(l) ? l->machine->cluster_cycles : l->machine->exchange_cycles) -
          hd_fits.product_shared * spared * l->waves * steps;
-}
-
-// Bytes that are in device memory, each once.
-static double moved_bytes(const load_t *l) {
-  const int64_t *sizes = l->form->sizes;
-  double m = (double)sizes[HD_AXIS_M], n = (double)sizes[HD_AXIS_N],
-         k = (double)sizes[HD_AXIS_K];
-  return (double)sizes[HD_AXIS_BATCH] *
-         (m * k * l->a->bytes + n * k * l->form->b.bytes + m * n * l->bytes);
-}
-
-// Microseconds that b takes to come from memory through rings, of which no more
-// comes than blocks have asked for at a time, in the time that a load takes
-// then; blocks one below the other ask for the same. Of what is read to
-// registers heads do not say how much that is; kernels that read images ask for
-// all rows at once.
-static double asking_us(const load_t *l) {
-  if (is_direct(l) || reads_image(l))
-    return 0;
-  const int64_t *sizes = l->form->sizes;
-  double stages = at_most(figure(l->c, HD_FIGURE_STAGES), DEEP);
-  double bytes = (double)sizes[HD_AXIS_BATCH] * (double)sizes[HD_AXIS_N] *
-                 (double)sizes[HD_AXIS_K] * l->form->b.kept / 8;
-  double below = ceil((double)sizes[HD_AXIS_M] / l->bm);
-  double apart = at_least(l->at_once / below, 1);
-  double asked =
-      apart * at_least(stages - 1, 1) * l->bn * l->bk * l->form->b.kept / 8;
-  return bytes / asked * l->machine->memory_crowd_cycles / l->machine->mhz;
-}
-
-// How much longer memory takes where rows of b go to registers in short pieces,
-// one a step: of few rows 1.1 times with pieces of 1 KiB.
-static double piece_factor(const load_t *l) {
-  bool reads = is_direct(l) && l->bm <= 8 && !computes_narrow(l);
-  double pieces = reads ? l->machine->row_bytes / (l->bk * l->bytes) : 1;
-  return 1 + hd_fits.product_short * (at_least(pieces, 1) - 1);
 }
 
 double hd_product_price(const hd_machine_t *machine, const hd_form_t *asked,
                         const hd_candidate_t *c) {
   const hd_product_form_t *form = asked->of;
-  load_t l = {.machine = machine,
-              .form = form,
-              .c = c,
-              .a = hd_product_form_a(form, c->template),
-              .bm = figure(c, HD_FIGURE_TILE_M),
-              .bn = figure(c, HD_FIGURE_TILE_N),
-              .bk = figure(c, HD_FIGURE_TILE_K),
-              .split = figure(c, HD_FIGURE_SPLIT),
-              .share = figure(c, HD_FIGURE_SHARE),
-              .threads = figure(c, HD_FIGURE_THREADS),
-              .bytes = hd_scalar_bits(form->type) / 8.0};
+  hd_load_t l = {.machine = machine,
+                 .form = form,
+                 .c = c,
+                 .a = hd_product_form_a(form, c->template),
+                 .bm = figure(c, HD_FIGURE_TILE_M),
+                 .bn = figure(c, HD_FIGURE_TILE_N),
+                 .bk = figure(c, HD_FIGURE_TILE_K),
+                 .split = figure(c, HD_FIGURE_SPLIT),
+                 .share = figure(c, HD_FIGURE_SHARE),
+                 .threads = figure(c, HD_FIGURE_THREADS),
+                 .bytes = hd_scalar_bits(form->type) / 8.0};
   if (!place_blocks(&l))
     return INFINITY;
   double steps = ceil(steps_of(&l) / l.split);
-  double made = reads_image(&l) ? image_cycles(&l) : steps * step_cycles(&l);
+  double made = hd_load_reads_image(&l) ? l.waves * image_cycles(&l)
+                                        : walk_steps(&l, steps);
   double end = end_cycles(&l);
-  double cycles = begin_cycles(&l) + l.waves * made + end -
-                  hidden_cycles(&l, steps, made, end) + share_cycles(&l, steps);
+  double cycles = tours(&l) ? tour_cycles(&l, made, end)
+                            : begin_cycles(&l) + made + end -
+                                  hidden_cycles(&l, steps, made / l.waves, end);
+  cycles += share_cycles(&l, steps);
   double work = cycles / machine->mhz;
-  double moving = at_least(
-      moved_bytes(&l) / machine->gbs * 1e-3 * piece_factor(&l), asking_us(&l));
-  // What waits for device memory hides the rest, but for a little.
+  double moving = hd_load_memory_us(&l);
+  // What waits for device memory hides the rest, but for a little, and but for
+  // the ends and beginnings of blocks that are alone.
+  double alone = walks(&l) || l.together > 1
+                     ? 0
+                     : (l.waves - 1) / l.waves * (begin_cycles(&l) + end);
   return machine->launch +
-         at_least(work, moving + hd_fits.product_unhidden * work);
+         at_least(work, moving + hd_fits.product_unhidden * work +
+                            alone / machine->mhz);
 }
 
 double hd_product_turns(const hd_form_t *form, const hd_candidate_t *c) {
