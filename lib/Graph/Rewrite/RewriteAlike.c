@@ -107,8 +107,10 @@ static bool has_several_axes(const hd_tensor_type_t *type) {
 }
 
 // Whether a node's result is what it is without that operand's shape: another
-// one has it, and no axes are said to be those of both.
-static bool is_spread(const hd_rw_node_t *node, uint32_t at) {
+// one of those that it is to read has it, and no axes are said to be those of
+// both.
+static bool is_spread(const hd_rw_node_t *node, hd_rw_value_t *const *reads,
+                      uint32_t at) {
   const hd_task_value_t *const *inputs = node->node.task->inputs.data;
   const hd_task_value_t *own = inputs[at];
   const hd_tensor_type_t *y = &node->outputs[0]->type;
@@ -118,7 +120,7 @@ static bool is_spread(const hd_rw_node_t *node, uint32_t at) {
           HD_TERM_BROADCAST)
     return false;
   for (uint32_t i = 0; i < node->node.num_inputs; i++) {
-    const hd_tensor_type_t *x = &node->inputs[i]->type;
+    const hd_tensor_type_t *x = &reads[i]->type;
     if (i == at)
       continue;
     if (inputs[i]->rank > 0 && inputs[i]->shape[0]->kind == HD_TERM_PACK &&
@@ -140,10 +142,12 @@ static bool visit(alike_t *a, hd_rw_node_t *node, bool explains) {
   hd_rw_value_t **inputs =
       HD_ARENA_ARRAY(g->arena, hd_rw_value_t *, node->node.num_inputs + 1);
   bool changed = false;
+  for (uint32_t i = 0; i < node->node.num_inputs; i++)
+    inputs[i] = node->inputs[i];
   for (uint32_t i = 0; i < node->node.num_inputs; i++) {
-    hd_rw_value_t *x = inputs[i] = node->inputs[i];
+    hd_rw_value_t *x = inputs[i];
     hd_rw_value_t *number =
-        x->constant && has_several_axes(&x->type) && is_spread(node, i)
+        x->constant && has_several_axes(&x->type) && is_spread(node, inputs, i)
             ? number_of(a, x, MAX_DEPTH)
             : NULL;
     if (number)
