@@ -50,12 +50,13 @@ class Node:
     def draw(self, *shape):
         return rng.integers(self.limits.min, self.limits.max + 1, shape).astype(self.kind)
 
-    def numbers(self, *shape, given=True):
-        """Adds bytes, their scale and zero point; what they are worth."""
+    def numbers(self, *shape, given=True, spare=False):
+        """Adds bytes, their scale and zero point; what they are worth. spare: a zero
+        point of 0 may be left out."""
         q, scale, zero = self.draw(*shape), numpy.float32(rng.uniform(0.01, 0.1)), self.zero()
         self.add(q, given)
         self.add(scale)
-        self.add(zero)
+        self.add(None if spare and zero == 0 else zero)
         return (q.astype("f8") - float(zero)) * scale.astype("f8")
 
     def result(self, y):
@@ -71,13 +72,13 @@ class Node:
 def binary(n, op):
     shape = some((3, 5, 7), (2, 64), (1, 8, 4, 4))
     other = some(shape, shape[1:], (1,) * len(shape), shape[:1] + (1,) * (len(shape) - 1))
-    a = n.numbers(*shape)
-    b = n.numbers(*other, given=some(0, 1))
+    a = n.numbers(*shape, spare=True)
+    b = n.numbers(*other, given=some(0, 1), spare=True)
     return n.result(a + b if op == "QLinearAdd" else a * b), {}
 
 
 def unary(n, op):
-    x = n.numbers(*some((40,), (2, 3, 17)))
+    x = n.numbers(*some((40,), (2, 3, 17)), spare=True)
     alpha = float(numpy.float32(rng.uniform(0.01, 0.5)))
     if op == "QLinearSigmoid":
         return n.result(1 / (1 + numpy.exp(-x))), {}
@@ -85,7 +86,7 @@ def unary(n, op):
 
 
 def softmax(n, op):
-    x, opset = n.numbers(2, 3, 10), some(11, 13)
+    x, opset = n.numbers(2, 3, 10, spare=True), some(11, 13)
     axis = some(1, 2) if opset == 11 else some(0, 1, -1)
     over = tuple(range(axis, 3)) if opset == 11 else axis
     e = numpy.exp(x - x.max(over, keepdims=True))
@@ -100,7 +101,7 @@ def global_pool(n, op):
 
 def pool(n, op):
     last, counts, pad = some(0, 1), some(0, 1), some(0, 1)
-    x = n.numbers(2, 6, 7, 3) if last else n.numbers(2, 3, 6, 7)
+    x = n.numbers(*((2, 6, 7, 3) if last else (2, 3, 6, 7)), spare=True)
     images = x.transpose(0, 3, 1, 2) if last else x
     room = [(0, 0), (0, 0), (pad, pad), (pad, pad)]
     sums, ones = numpy.pad(images, room), numpy.pad(numpy.ones(images.shape), room, constant_values=counts)
@@ -121,7 +122,7 @@ def max_pool(n, op):
 
 def reduce_mean(n, op):
     axes, keep = some([1], [0, 2], [-1]), some(0, 1)
-    return n.result(n.numbers(3, 5, 8).mean(tuple(axes), keepdims=bool(keep))), {"axes": axes, "keepdims": keep}
+    return n.result(n.numbers(3, 5, 8, spare=True).mean(tuple(axes), keepdims=bool(keep))), {"axes": axes, "keepdims": keep}
 
 
 def where(n, op):
