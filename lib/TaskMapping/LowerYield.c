@@ -347,18 +347,16 @@ static void yield_by_map(const hd_tile_t *tile, const hd_var_t *map,
   hd_stmt_list_t first = {0}, last = {0};
   explain(tile, "staged in shared memory, then stored by the copy engine");
   hd_push_call(tile, HD_INTRINSIC_BULK_WAIT_READ, &under_way, 1, &first);
-  if (late) {
-    hd_stage(tile, tile);
-    hd_push_call(tile, HD_INTRINSIC_FENCE_PROXY_ASYNC, NULL, 0, tile->out);
-  }
-  hd_push_if(tile, leads(tile), hd_block_of(l->arena, &first), (hd_block_t){0},
-             tile->out);
-  hd_stage_barrier(tile);
+  hd_block_t wait = hd_block_of(l->arena, &first);
   if (!late) {
-    hd_stage(tile, tile);
-    hd_push_call(tile, HD_INTRINSIC_FENCE_PROXY_ASYNC, NULL, 0, tile->out);
+    hd_push_if(tile, leads(tile), wait, (hd_block_t){0}, tile->out);
     hd_stage_barrier(tile);
   }
+  hd_stage(tile, tile);
+  hd_push_call(tile, HD_INTRINSIC_FENCE_PROXY_ASYNC, NULL, 0, tile->out);
+  if (late)
+    hd_push_if(tile, leads(tile), wait, (hd_block_t){0}, tile->out);
+  hd_stage_barrier(tile);
   push_copy(tile, map, window, &last);
   hd_push_call(tile, HD_INTRINSIC_BULK_COMMIT, NULL, 0, &last);
   // Others learn by a barrier alone that they may write to the staging tensor.
