@@ -129,6 +129,16 @@ static double run_tiles(const pricing_t *p) {
          (last > 0 ? at_least(last * each, alone) : 0);
 }
 
+// Blocks that the registers have room for: each scheduler has its share of
+// them, and warps take theirs in eights.
+static double by_registers(const hd_machine_t *machine, double registers,
+                           double threads) {
+  double each = (double)machine->registers / machine->schedulers;
+  double warps =
+      machine->schedulers * floor(each / 32 / 8 / ceil(registers / 8));
+  return floor(warps / ceil(threads / 32));
+}
+
 static double price(const hd_machine_t *machine, const hd_form_t *asked,
                     const hd_candidate_t *c) {
   const hd_window_form_t *form = asked->of;
@@ -137,8 +147,9 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   bool shares = figure(c, HD_FIGURE_SHARED) > 0;
   double threads = figure(c, HD_FIGURE_THREADS);
   double registers = at_least(figure(c, HD_FIGURE_REGISTERS), OWN_REGISTERS);
-  double most = hd_machine_residents(machine, threads, registers * threads,
-                                     figure(c, HD_FIGURE_SHARED));
+  double most = at_most(
+      hd_machine_residents(machine, threads, 0, figure(c, HD_FIGURE_SHARED)),
+      by_registers(machine, registers, threads));
   if (most < 1)
     return INFINITY;
   p.blocks = ceil(tiles_of(form, c) / (shares ? 1 : threads));
@@ -192,7 +203,8 @@ hd_form_t hd_window_form_ask(hd_arena_t *arena, const hd_window_form_t *form) {
                      .type = form->type,
                      .names = {[HD_TEMPLATE_LANES] = form->lanes,
                                [HD_TEMPLATE_HIGH] = span(form, 0),
-                               [HD_TEMPLATE_WIDE] = span(form, 1)},
+                               [HD_TEMPLATE_WIDE] = span(form, 1),
+                               [HD_TEMPLATE_LINE] = form->image.shape[2]},
                      .no_map = {form->image.no_map},
                      .values = given_by(arena, form),
                      .given = {image_given_by(arena, form)},

@@ -3,7 +3,9 @@
 them or a drawn candidate of it, against NumPy: of small integers, so that all
 sums are exact and results have to be equal; of a third a few elements are
 infinite, which no result may know that does not read them, and of a third a few
-weights, which all results know: beside an image, too, there is 0 times them.
+weights, which all results know: beside an image, too, there is 0 times them. To the
+sums a tensor is added that lies along some of the result's axes, behind them relu; of
+16-bit operands half of the results are stored in their type.
 
 usage: windows.py FOLDER TEMPLATE.hir COUNT SEED [hidet-run's options...]
 """
@@ -63,34 +65,39 @@ def case(number):
         x.flat[rng.integers(0, x.size, 3)] = numpy.inf, -numpy.inf, numpy.nan
     if rng.integers(3) == 0:
         w.flat[rng.integers(0, w.size, 2)] = numpy.inf, numpy.nan
-    y = numpy.maximum(compute(x, w, strides, dilations, pads, sizes), 0)
+    y = compute(x, w, strides, dilations, pads, sizes)
+    b = rng.integers(-8, 9, [size if rng.integers(2) else 1 for size in y.shape])
+    y = numpy.maximum(y + b, 0)
+    stored = kind if kind != "f32" and rng.integers(2) else "f32"
     pin = ""
     if rng.integers(2):
         pin = " with %s(%s)" % (TEMPLATE, ", ".join(
             "%s = %d" % (key, draw(*values)) for key, values in CHOICES.items()))
     given = kind if kind != "bf16" else "f32"
     text = TASK.format(T=kind, outside=" else 0" if any(pads) else "")
-    text += "graph main(x: {0}[{1}], w: {0}[{2}]) -> y {{\n".format(
-        given, ", ".join(map(str, x.shape)), ", ".join(map(str, w.shape)))
+    text += "graph main(x: {0}[{1}], w: {0}[{2}], b: f32[{3}]) -> y {{\n".format(
+        given, *(", ".join(map(str, a.shape)) for a in (x, w, b)))
     names = ["x", "w"]
     if kind == "bf16":
         names = ["xt", "wt"]
-        for a, b in zip(names, (x, w)):
+        for name, value in zip(names, (x, w)):
             text += "  %s: bf16[%s] = cast(%s) { U = bf16 }\n" % (
-                a, ", ".join(map(str, b.shape)), a[0])
+                name, ", ".join(map(str, value.shape)), name[0])
     shape = ", ".join(map(str, y.shape))
     text += "  s: f32[%s] = window(%s, %s) { sh = %d, sw = %d, dh = %d, dw = %d, ph = %d, " \
-            "pw = %d, oh = %d, ow = %d }%s\n  y: f32[%s] = relu(s)\n}\n" % (
-                shape, *names, *strides, *dilations, *pads, *sizes, pin, shape)
+            "pw = %d, oh = %d, ow = %d }%s\n  t: f32[%s] = add(s, b)\n  u: f32[%s] = relu(t)\n" % (
+                shape, *names, *strides, *dilations, *pads, *sizes, pin, shape, shape)
+    text += "  v: %s[%s] = cast(u) { U = %s }\n  y: f32[%s] = cast(v) { U = f32 }\n}\n" % (
+        stored, shape, stored, shape)
     path = folder / "window.hir"
     path.write_text(text)
-    for name, value in {"x": x, "w": w}.items():
-        numpy.save(folder / (name + ".npy"),
-                   value.astype(numpy.float16 if given == "f16" else numpy.float32))
+    for name, value in {"x": x, "w": w, "b": b}.items():
+        numpy.save(folder / (name + ".npy"), value.astype(
+            numpy.float16 if given == "f16" and name != "b" else numpy.float32))
     numpy.save(folder / "y.npy", y.astype(numpy.float32))
     command = ["hidet-run", str(path), "-q", "--rtol=0", "--atol=0",
                "--expected=@%s" % (folder / "y.npy")]
-    command += ["--input=%s=@%s" % (name, folder / (name + ".npy")) for name in "xw"]
+    command += ["--input=%s=@%s" % (name, folder / (name + ".npy")) for name in "xwb"]
     done = subprocess.run(command + sys.argv[5:], text=True, capture_output=True)
     if done.returncode == 3 and pin and "E0320" in done.stderr:
         return case(number)  # Not for these sizes.
