@@ -221,8 +221,16 @@ bool hd_onnx_lrn(hd_lowering_t *l) {
   int64_t size = hd_lower_int(l, "size", 0);
   if (size < 1)
     return hd_lower_invalid(l, "size is %lld", (long long)size);
+  // So many reach all channels from each.
+  int64_t channels = x->rank > 1 ? hd_lower_size(x, 1) : 1;
+  int64_t most = 2 * (channels > 1 ? channels : 1);
+  double alpha = hd_lower_float(l, "alpha", 1e-4);
+  if (size > most) {
+    alpha *= (double)most / (double)size;
+    size = most;
+  }
   hd_attributes_t list = {0};
-  hd_attributes_float(l, &list, "alpha", hd_lower_float(l, "alpha", 1e-4));
+  hd_attributes_float(l, &list, "alpha", alpha);
   hd_attributes_float(l, &list, "beta", hd_lower_float(l, "beta", 0.75));
   hd_attributes_float(l, &list, "bias", hd_lower_float(l, "bias", 1));
   hd_attributes_int(l, &list, "size", size);

@@ -50,6 +50,7 @@ static bool read_windows(hd_lowering_t *l, hd_window_t *w,
   if (!hd_window_read(l, hd_lower_input(l, 0), NULL, w) ||
       !hd_window_place(l, w))
     return false;
+  hd_window_trim(w);
   hd_window_attributes(l, w, list);
   hd_attributes_ints(l, list, "window", w->kernel, w->rank);
   return true;
@@ -125,14 +126,15 @@ bool hd_onnx_average_pool(hd_lowering_t *l) {
   hd_window_t w = {0};
   if (!hd_window_read(l, x, NULL, &w) || !hd_window_place(l, &w))
     return false;
+  const hd_value_t *inputs[] = {
+      x, share_elements(l, &w, hd_scalar_accumulator(x->type),
+                        hd_lower_int(l, "count_include_pad", 0) != 0)};
   hd_attributes_t list = {0};
+  hd_window_trim(&w);
   hd_attributes_ints(l, &list, "window", w.kernel, w.rank);
   hd_attributes_ints(l, &list, "strides", w.strides, w.rank);
   hd_attributes_ints(l, &list, "pads", w.begin, w.rank);
   hd_attributes_ints(l, &list, "dilations", w.dilations, w.rank);
-  const hd_value_t *inputs[] = {
-      x, share_elements(l, &w, hd_scalar_accumulator(x->type),
-                        hd_lower_int(l, "count_include_pad", 0) != 0)};
   const hd_value_t *y =
       inputs[1] ? hd_lower_task(l, "average_pool", inputs, 2, &list, NULL)
                 : NULL;

@@ -103,6 +103,20 @@ bool hd_window_place(hd_lowering_t *l, hd_window_t *w) {
   return true;
 }
 
+void hd_window_trim(hd_window_t *w) {
+  for (unsigned i = 0; i < w->rank; i++) {
+    int64_t dilation = w->dilations[i];
+    int64_t before = w->begin[i] - (w->sizes[i] - 1) * w->strides[i];
+    int64_t reach = w->inputs[i] + w->begin[i];
+    int64_t first = before > 0 ? before / dilation : 0;
+    int64_t behind = reach > 0 ? (reach - 1) / dilation + 1 : 1;
+    first = first < w->kernel[i] ? first : w->kernel[i] - 1;
+    behind = behind < w->kernel[i] ? behind : w->kernel[i];
+    w->kernel[i] = behind > first ? behind - first : 1;
+    w->begin[i] -= first * dilation;
+  }
+}
+
 void hd_window_attributes(hd_lowering_t *l, const hd_window_t *w,
                           hd_attributes_t *list) {
   hd_attributes_ints(l, list, "strides", w->strides, w->rank);

@@ -28,6 +28,9 @@ bool hd_window_read(hd_lowering_t *l, const hd_value_t *x,
 bool hd_window_place(hd_lowering_t *l, hd_window_t *window);
 // Reads the attribute pads; zeros where it is absent.
 bool hd_window_pads(hd_lowering_t *l, hd_window_t *window);
+// Leaves out what meets the padding at all places: windows may be much larger
+// than what they move over.
+void hd_window_trim(hd_window_t *window);
 // A list of as many integers as axes, each least or more; otherwise where it
 // is absent.
 bool hd_window_ints(hd_lowering_t *l, const char *name, int64_t least,
