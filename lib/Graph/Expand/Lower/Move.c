@@ -246,6 +246,26 @@ static const hd_value_t *pad_value(hd_lowering_t *l) {
   return NULL;
 }
 
+static int64_t cut(int64_t pad, int64_t n) {
+  return pad >= 0 ? 0 : pad < -n ? n : -pad;
+}
+
+// What negative pads leave of x.
+static const hd_value_t *crop(hd_lowering_t *l, const hd_value_t *x,
+                              const hd_axes_t *axes, const int64_t *pads) {
+  int64_t start[HD_MAX_RANK] = {0};
+  hd_tensor_type_t type = hd_lower_type(x);
+  bool any = false;
+  for (size_t i = 0; i < axes->count; i++) {
+    int64_t axis = axes->axes[i], n = type.shape[axis];
+    int64_t left = n - cut(pads[i], n) - cut(pads[axes->count + i], n);
+    any |= left != n;
+    start[axis] = left > 0 ? cut(pads[i], n) : 0;
+    type.shape[axis] = left > 0 ? left : 0;
+  }
+  return any ? hd_lower_slice(l, x, start, type.shape, NULL) : x;
+}
+
 bool hd_onnx_pad(hd_lowering_t *l) {
   static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
   const hd_value_t *x = hd_lower_input(l, 0), *value = NULL;
@@ -261,9 +281,13 @@ bool hd_onnx_pad(hd_lowering_t *l) {
     return false;
   int64_t before[HD_MAX_RANK] = {0};
   hd_tensor_type_t type = hd_lower_type(x);
+  // What goes around is what is left.
+  const hd_value_t *kept = m == 3 ? crop(l, x, &axes, pads) : x;
+  if (!kept)
+    return false;
   for (size_t i = 0; i < axes.count; i++) {
     int64_t axis = axes.axes[i], n = type.shape[axis], size;
-    before[axis] = pads[i];
+    before[axis] = m == 3 && pads[i] < 0 ? 0 : pads[i];
     if (__builtin_add_overflow(n, pads[i], &size) ||
         __builtin_add_overflow(size, pads[axes.count + i], &size) || size < 0)
       return hd_lower_invalid(l,
@@ -272,13 +296,13 @@ bool hd_onnx_pad(hd_lowering_t *l) {
                               (long long)pads[i],
                               (long long)pads[axes.count + i], (long long)axis,
                               (long long)n);
-    if (m != 0 && n == 0 && size > 0)
+    if (m != 0 && hd_lower_size(kept, (int)axis) == 0 && size > 0)
       return hd_lower_invalid(l, "axis %lld is empty: nothing to pad it with",
                               (long long)axis);
     type.shape[axis] = size;
   }
   const char *task = hd_arena_printf(hd_lower_arena(l), "pad_%s", mode);
-  return hd_lower_output(l, 0, pad(l, task, x, before, type.shape, value));
+  return hd_lower_output(l, 0, pad(l, task, kept, before, type.shape, value));
 }
 
 // --- Tile, Expand ---
