@@ -266,6 +266,22 @@ struct hd_made_schedule {
   struct hd_made_schedule *next;
 };
 
+// Whether grids hold the blocks of each kernel.
+static bool check_grids(const hd_rules_t *rules) {
+  int64_t blocks;
+  for (size_t i = 0; i < rules->launches.size; i++) {
+    const hd_func_t *kernel = rules->launches.data[i].kernel;
+    for (int axis = 0; axis < 3 && kernel->launch.grid[axis]; axis++)
+      if (hd_expr_fold_int(kernel->launch.grid[axis], &blocks) &&
+          blocks > INT32_MAX)
+        return hd_error(&rules->module->context->diags, rules->loc, HD_E1104,
+                        rules->name,
+                        "a kernel of more than 2147483647 blocks cannot be "
+                        "scheduled");
+  }
+  return true;
+}
+
 // The rules have no head with parameters.
 static bool check_rules_pin(hd_context_t *context, const hd_pin_t *pin) {
   if (!pin || !pin->num_values || strcmp(pin->name, HD_PIN_RULES) != 0)
@@ -320,7 +336,7 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
         &s->module->context->diags, loc, HD_E0320, name, rules.pin->name,
         rules.why ? rules.why
                   : "nothing that it computes has the form that this is for");
-  if (rules.failed)
+  if (rules.failed || !check_grids(&rules))
     return NULL;
   struct hd_made_schedule *made =
       HD_ARENA_NEW(s->arena, struct hd_made_schedule);
