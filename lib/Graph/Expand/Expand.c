@@ -412,8 +412,10 @@ static void add_blocked(check_t *c, const hd_node_t *node) {
 static void check_graph(check_t *c, const hd_graph_t *graph) {
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
-    if (node->domain &&
-        !hd_operator_find(node->domain, node->op, node->version))
+    const hd_operator_row_t *row =
+        node->domain ? hd_operator_find(node->domain, node->op, node->version)
+                     : NULL;
+    if (node->domain && (!row || hd_operator_is_refused(row)))
       add_blocked(c, node);
     for (uint32_t k = 0; k < node->num_attributes; k++)
       if (node->attributes[k]->kind == HD_ATTRIBUTE_GRAPH)

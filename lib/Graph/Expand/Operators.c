@@ -32,6 +32,10 @@ bool hd_operator_takes_lists(const hd_operator_row_t *row) {
   return false;
 }
 
+bool hd_operator_is_refused(const hd_operator_row_t *row) {
+  return row->lower == hd_onnx_random;
+}
+
 const hd_operator_row_t *hd_operator_row(size_t index) {
   return index < sizeof rows / sizeof *rows ? &rows[index] : NULL;
 }
