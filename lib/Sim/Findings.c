@@ -49,12 +49,15 @@ void hd_sim_assert_failed(hd_sim_thread_t *thread, hd_sim_block_t *block,
   hd_sim_resident_t *resident = hd_sim_resident(block);
   hd_sim_run_t *run = resident->worker->run;
   const char *message = site->tensor ? site->tensor : "";
-  char name[HD_SIM_NAME_SIZE];
-  if (thread)
-    hd_sim_finding(hd_sim_fiber(thread), HD_E0708, site, NULL, "%s (%s)",
-                   message, hd_sim_thread_name(hd_sim_fiber(thread), name));
-  else
-    hd_error(run->diags, hd_sim_site_loc(site), HD_E0708, message);
+  char name[HD_SIM_NAME_SIZE], text[512];
+  if (thread) {
+    hd_sim_finding(hd_sim_fiber(thread), HD_E0708, site, NULL,
+                   "%s (kernel '%s', %s)", message, run->kernel->name,
+                   hd_sim_thread_name(hd_sim_fiber(thread), name));
+  } else {
+    snprintf(text, sizeof text, "%s (kernel '%s')", message, run->kernel->name);
+    hd_error(run->diags, hd_sim_site_loc(site), HD_E0708, text);
+  }
   hd_sim_fail(run);
   hd_sim_leave();
 }

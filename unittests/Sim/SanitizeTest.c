@@ -198,7 +198,8 @@ KERNEL(zero, zero_body)
 
 static void assertions_and_divisions_are_told(void **state) {
   (void)state;
-  RUN(claim_kernel, 1, 32, HD_E0708, "n is even (thread 6 of block 0)", 80, 0);
+  RUN(claim_kernel, 1, 32, HD_E0708,
+      "n is even (kernel 'k', thread 6 of block 0)", 80, 0);
   RUN(zero, 1, 32, HD_E0709, "thread 4 of block 0", 80, 0);
 }
 

@@ -204,6 +204,12 @@ bool hd_onnx_conv_deform(hd_lowering_t *l) {
   const int64_t *k = window.kernel, *s = window.sizes;
   int64_t offsets[] = {n, m, k[0], k[1], 2, s[0], s[1]};
   int64_t masks[] = {n, m, k[0], k[1], s[0], s[1]};
+  if (offset->rank != 4 || hd_lower_size(offset, 0) != n ||
+      hd_lower_size(offset, 1) != 2 * m * k[0] * k[1] ||
+      hd_lower_size(offset, 2) != s[0] || hd_lower_size(offset, 3) != s[1])
+    return hd_lower_invalid(
+        l, "offsets are needed of shape [%lld, %lld, %lld, %lld]", (long long)n,
+        (long long)(2 * m * k[0] * k[1]), (long long)s[0], (long long)s[1]);
   offset = hd_lower_reshape(l, offset, offsets, 7);
   mask =
       mask ? hd_lower_reshape(l, mask, masks, 6) : ones(l, x->type, masks, 6);

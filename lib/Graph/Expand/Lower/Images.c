@@ -178,10 +178,13 @@ bool hd_onnx_col2im(hd_lowering_t *l) {
       !hd_window_pads(l, &w))
     return false;
   for (size_t i = 0; i < rank; i++) {
-    if (block[i] < 1 || image[i] < 0 || shape[1] % block[i] != 0 ||
-        block[i] > INT32_MAX || image[i] > INT64_C(1) << 40)
+    if (block[i] < 1 || image[i] < 0 || block[i] > INT32_MAX ||
+        image[i] > INT64_C(1) << 40)
       return hd_lower_invalid(l, "blocks of %lld of an image of %lld",
                               (long long)block[i], (long long)image[i]);
+    if (shape[1] % block[i] != 0)
+      return hd_lower_invalid(l, "%lld rows do not divide into blocks",
+                              (long long)hd_lower_size(x, 1));
     shape[1] /= block[i];
     shape[2 + i] = block[i];
     int64_t room = image[i] + w.begin[i] + w.end[i] -
@@ -238,10 +241,15 @@ bool hd_onnx_roi_align(hd_lowering_t *l) {
   if (!is(mode, "avg") && !is(mode, "max"))
     return hd_lower_invalid(l, "mode is '%s'", mode);
   if (inputs[0]->rank != 4 || inputs[1]->rank != 2 ||
-      hd_lower_size(inputs[1], 1) != 4 || rows < 1 || columns < 1 ||
-      samples < 0 || samples > 1000000)
-    return hd_lower_invalid(l, "regions of rank %d in a tensor of rank %d",
+      hd_lower_size(inputs[1], 1) != 4)
+    return hd_lower_invalid(l,
+                            "regions of rank %d in a tensor of rank %d; 2, of "
+                            "4 numbers each, and 4 are needed",
                             inputs[1]->rank, inputs[0]->rank);
+  if (rows < 1 || columns < 1 || samples < 0 || samples > 1000000)
+    return hd_lower_invalid(l, "%lld x %lld bins of %lld samples along an axis",
+                            (long long)rows, (long long)columns,
+                            (long long)samples);
   int64_t most =
       samples ? samples
               : count_samples(l, inputs[1], scale, offset, rows, columns);
