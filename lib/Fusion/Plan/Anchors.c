@@ -28,13 +28,17 @@ static const char *unscheduled(const hd_value_t *value) {
              : NULL;
 }
 
+// label: of the node of a model that they come from; NULL where none is known.
 static bool check_values(hd_module_t *module, const hd_value_t *const *values,
-                         size_t count) {
+                         size_t count, const char *label) {
   for (size_t i = 0; i < count; i++) {
     const char *why = values[i] ? unscheduled(values[i]) : NULL;
     if (why)
       return hd_error(&module->context->diags, values[i]->loc, HD_E1104,
-                      values[i]->name, why);
+                      label ? hd_arena_printf(&module->arena, "node '%s': %s",
+                                              label, values[i]->name)
+                            : values[i]->name,
+                      why);
   }
   return true;
 }
@@ -48,16 +52,16 @@ bool hd_graph_check_tasks(hd_module_t *module, const hd_graph_t *graph) {
                       "--expand --schedule");
   }
   bool ok =
-      check_values(module, graph->inputs.data, graph->inputs.size) &&
-      check_values(module, graph->constants.data, graph->constants.size) &&
-      check_values(module, graph->outputs.data, graph->outputs.size);
-  for (size_t i = 0; ok && i < graph->nodes.size; i++)
-    ok =
-        check_values(module, graph->nodes.data[i]->outputs,
-                     graph->nodes.data[i]->num_outputs) &&
-        (!hd_node_is_loop(graph->nodes.data[i]) ||
-         hd_graph_check_tasks(module, hd_node_loop(graph->nodes.data[i]).body));
-  return ok;
+      check_values(module, graph->inputs.data, graph->inputs.size, NULL) &&
+      check_values(module, graph->constants.data, graph->constants.size, NULL);
+  for (size_t i = 0; ok && i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    ok = check_values(module, node->outputs, node->num_outputs, node->label) &&
+         (!hd_node_is_loop(node) ||
+          hd_graph_check_tasks(module, hd_node_loop(node).body));
+  }
+  return ok &&
+         check_values(module, graph->outputs.data, graph->outputs.size, NULL);
 }
 
 // Whether a node of the group gives a value, reshapes left aside.
