@@ -288,7 +288,8 @@ static void set_buckets(void *argument) {
     return;
   if (model->num_buckets == HD_MAX_RANK ||
       !hd_bucket_has_size(arena, model->graph, call->name)) {
-    hd_api_fail(call->context, "the model has no such size");
+    static const char text[] = "the model has no size '%s'";
+    hd_api_fail(call->context, hd_arena_printf(arena, text, call->name));
     return;
   }
   for (size_t i = 0; i < count; i++)

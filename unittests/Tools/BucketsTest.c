@@ -61,7 +61,7 @@ static void refuses_what_is_no_policy(void **state) {
   (void)state;
   static const int64_t falling[] = {8, 4}, none[] = {0};
   assert_int_equal(hidet_model_set_buckets(model, "m", NULL, 0), HIDET_USAGE);
-  assert_non_null(strstr(hidet_messages(), "no such size"));
+  assert_non_null(strstr(hidet_messages(), "no size 'm'"));
   assert_int_equal(hidet_model_set_buckets(model, "n", falling, 2),
                    HIDET_USAGE);
   assert_int_equal(hidet_model_set_buckets(model, "n", none, 1), HIDET_USAGE);
