@@ -87,7 +87,7 @@ hd_exit_t hd_diagnostic_exit(hd_diagnostic_code_t code) {
 typedef struct telling {
   hd_diagnostics_t *diags;
   hd_diagnostic_t *made;
-  const char *text, *format;
+  const char *text, *format, *node;
   va_list *args;
 } telling_t;
 
@@ -98,6 +98,8 @@ static void make_diagnostic(void *argument) {
   t->made->message = t->format
                          ? hd_arena_vprintf(arena, t->format, *t->args)
                          : hd_arena_strndup(arena, t->text, strlen(t->text));
+  t->made->node =
+      t->node ? hd_arena_strndup(arena, t->node, strlen(t->node)) : NULL;
 }
 
 // All run under the lock. Without memory nothing is told, but that errors are
@@ -107,7 +109,8 @@ static void append_made(telling_t t, hd_severity_t severity,
   hd_diagnostics_t *diags = t.diags;
   if (!with_memory(diags, make_diagnostic, &t))
     return;
-  *t.made = (hd_diagnostic_t){severity, code, loc, t.made->message, NULL};
+  *t.made = (hd_diagnostic_t){severity,        code, loc,
+                              t.made->message, NULL, t.made->node};
   if (diags->last)
     diags->last->next = t.made;
   else
@@ -120,6 +123,11 @@ static void append(hd_diagnostics_t *diags, hd_severity_t severity,
                    const char *message) {
   append_made((telling_t){.diags = diags, .text = message}, severity, code,
               loc);
+}
+
+static void append_copy(hd_diagnostics_t *diags, const hd_diagnostic_t *d) {
+  append_made((telling_t){.diags = diags, .text = d->message, .node = d->node},
+              d->severity, d->code, d->loc);
 }
 
 static void append_format(hd_diagnostics_t *diags, hd_severity_t severity,
@@ -180,7 +188,7 @@ bool hd_error_exhausted(hd_diagnostics_t *diags, const hd_budget_t *budget,
 void hd_diagnostics_take(hd_diagnostics_t *to, const hd_diagnostics_t *from) {
   pthread_mutex_lock(&to->lock);
   for (const hd_diagnostic_t *d = from->first; d; d = d->next)
-    append(to, d->severity, d->code, d->loc, d->message);
+    append_copy(to, d);
   if (!to->num_errors)
     to->exit_class = from->exit_class;
   to->num_errors += from->num_errors;
@@ -234,7 +242,7 @@ typedef struct noting {
   hd_diagnostics_t *diags;
   hd_diagnostics_mark_t mark;
   hd_loc_t loc;
-  const char *format;
+  const char *format, *node;
   va_list *args;
 } noting_t;
 
@@ -251,7 +259,7 @@ static void note_each(void *argument) {
     if (!in_error || (next && next->severity == HD_NOTE))
       continue;
     hd_diagnostic_t *note = HD_ARENA_NEW(&diags->arena, hd_diagnostic_t);
-    *note = (hd_diagnostic_t){HD_NOTE, d->code, n->loc, text, next};
+    *note = (hd_diagnostic_t){HD_NOTE, d->code, n->loc, text, next, d->node};
     d->next = note;
     if (!next)
       diags->last = note;
@@ -264,10 +272,27 @@ void hd_diagnostics_note_each(hd_diagnostics_t *diags,
   va_list args;
   va_start(args, format);
   pthread_mutex_lock(&diags->lock);
-  noting_t n = {diags, mark, loc, format, &args};
+  noting_t n = {diags, mark, loc, format, NULL, &args};
   with_memory(diags, note_each, &n);
   pthread_mutex_unlock(&diags->lock);
   va_end(args);
+}
+
+static void name_node(void *argument) {
+  const noting_t *n = argument;
+  hd_diagnostic_t *d = *since(n->diags, n->mark);
+  const char *node =
+      d ? hd_arena_strndup(&n->diags->arena, n->node, strlen(n->node)) : NULL;
+  for (; d; d = d->next)
+    d->node = d->node ? d->node : node;
+}
+
+void hd_diagnostics_name_node(hd_diagnostics_t *diags,
+                              hd_diagnostics_mark_t mark, const char *node) {
+  noting_t n = {.diags = diags, .mark = mark, .node = node};
+  pthread_mutex_lock(&diags->lock);
+  with_memory(diags, name_node, &n);
+  pthread_mutex_unlock(&diags->lock);
 }
 
 const hd_diagnostic_t *hd_diagnostics_since(hd_diagnostics_t *diags,
@@ -290,7 +315,7 @@ void hd_diagnostics_sift(hd_diagnostics_t *diags, hd_diagnostics_mark_t mark,
     kept = d->severity == HD_ERROR ? keep(d->code)
                                    : kept && d->severity == HD_NOTE;
     if (kept)
-      append(diags, d->severity, d->code, d->loc, d->message);
+      append_copy(diags, d);
     if (kept && d->severity == HD_ERROR && diags->num_errors++ == 0)
       diags->exit_class = table[d->code].class;
     d = next;

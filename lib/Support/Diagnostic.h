@@ -61,6 +61,7 @@ typedef struct hd_diagnostic {
   hd_loc_t loc;
   const char *message;
   struct hd_diagnostic *next; // Notes follow their error.
+  const char *node; // The node of a model that it is about; NULL: none.
 } hd_diagnostic_t;
 
 // Locked inside: several threads may report to one object.
@@ -121,6 +122,11 @@ typedef struct hd_diagnostics_mark {
 } hd_diagnostics_mark_t;
 hd_diagnostics_mark_t hd_diagnostics_mark(hd_diagnostics_t *diags);
 void hd_diagnostics_rewind(hd_diagnostics_t *diags, hd_diagnostics_mark_t mark);
+
+// What has been reported since is about a node, as the model names it, but for
+// what is about one already. Copies the name.
+void hd_diagnostics_name_node(hd_diagnostics_t *diags,
+                              hd_diagnostics_mark_t mark, const char *node);
 
 // The first of what has been reported since; NULL: nothing.
 const hd_diagnostic_t *hd_diagnostics_since(hd_diagnostics_t *diags,

@@ -27,6 +27,8 @@ json_t *hd_json_diagnostics(const hd_diagnostics_t *diags) {
                           json_string(hd_diagnostic_code_name(d->code)));
     json_object_set_new(row, "severity", json_string(severities[d->severity]));
     json_object_set_new(row, "message", json_string(d->message));
+    if (d->node)
+      json_object_set_new(row, "node", json_string(d->node));
     json_t *place = location(diags, d->loc);
     if (place)
       json_object_set_new(row, "location", place);

@@ -119,6 +119,37 @@ static const char *suggest(const char *wanted, const char *const *names,
   return hd_suggestion_text(&near, "", text, sizeof text);
 }
 
+static bool all(hd_diagnostic_code_t code) {
+  (void)code;
+  return true;
+}
+
+static void the_innermost_node_is_named(void **state) {
+  (void)state;
+  hd_diagnostics_t from, to;
+  hd_diagnostics_init(&from);
+  hd_diagnostics_init(&to);
+  hd_error(&from, (hd_loc_t){0}, HD_E0101, "before");
+  hd_diagnostics_mark_t outer = hd_diagnostics_mark(&from);
+  hd_error(&from, (hd_loc_t){0}, HD_E0101, "outer");
+  hd_diagnostics_mark_t inner = hd_diagnostics_mark(&from);
+  hd_error(&from, (hd_loc_t){0}, HD_E0101, "inner");
+  hd_note(&from, (hd_loc_t){0}, "of it");
+  char name[] = "conv";
+  hd_diagnostics_name_node(&from, inner, name);
+  name[0] = '?';
+  hd_diagnostics_name_node(&from, outer, "loop");
+  hd_diagnostics_take(&to, &from);
+  hd_diagnostics_fini(&from);
+  hd_diagnostics_sift(&to, (hd_diagnostics_mark_t){0}, all);
+  const hd_diagnostic_t *d = to.first;
+  assert_null(d->node);
+  assert_string_equal(d->next->node, "loop");
+  assert_string_equal(d->next->next->node, "conv");
+  assert_string_equal(d->next->next->next->node, "conv");
+  hd_diagnostics_fini(&to);
+}
+
 static void the_nearest_name_is_suggested(void **state) {
   (void)state;
   static const char *const names[] = {"thread", "block", "x", "threads_2"};
@@ -169,6 +200,7 @@ HD_UNIT_TESTS(cmocka_unit_test(an_error_has_a_place_and_a_caret),
               cmocka_unit_test(control_characters_are_not_shown),
               cmocka_unit_test(only_so_many_errors_are_kept),
               cmocka_unit_test(the_first_error_decides_the_exit),
+              cmocka_unit_test(the_innermost_node_is_named),
               cmocka_unit_test(the_nearest_name_is_suggested),
               cmocka_unit_test(arenas_give_zeroed_aligned_memory),
               cmocka_unit_test(buffers_grow))

@@ -28,17 +28,23 @@ static const char *unscheduled(const hd_value_t *value) {
              : NULL;
 }
 
-// label: of the node of a model that they come from; NULL where none is known.
+// node: that gives them; NULL: none.
 static bool check_values(hd_module_t *module, const hd_value_t *const *values,
-                         size_t count, const char *label) {
+                         size_t count, const hd_node_t *node) {
+  hd_diagnostics_t *diags = &module->context->diags;
+  hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
   for (size_t i = 0; i < count; i++) {
     const char *why = values[i] ? unscheduled(values[i]) : NULL;
-    if (why)
-      return hd_error(&module->context->diags, values[i]->loc, HD_E1104,
-                      label ? hd_arena_printf(&module->arena, "node '%s': %s",
-                                              label, values[i]->name)
-                            : values[i]->name,
-                      why);
+    if (!why)
+      continue;
+    const char *name = values[i]->name;
+    if (node && node->label)
+      name =
+          hd_arena_printf(&module->arena, "node '%s': %s", node->label, name);
+    hd_error(diags, values[i]->loc, HD_E1104, name, why);
+    if (node)
+      hd_diagnostics_name_node(diags, mark, hd_node_label(node));
+    return false;
   }
   return true;
 }
@@ -56,7 +62,7 @@ bool hd_graph_check_tasks(hd_module_t *module, const hd_graph_t *graph) {
       check_values(module, graph->constants.data, graph->constants.size, NULL);
   for (size_t i = 0; ok && i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
-    ok = check_values(module, node->outputs, node->num_outputs, node->label) &&
+    ok = check_values(module, node->outputs, node->num_outputs, node) &&
          (!hd_node_is_loop(node) ||
           hd_graph_check_tasks(module, hd_node_loop(node).body));
   }

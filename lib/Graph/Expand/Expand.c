@@ -263,8 +263,12 @@ static bool lower_node(hd_expander_t *x, hd_walk_t *walk, size_t index) {
                      .num_inputs = node->num_inputs};
   l.inputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_inputs + 1);
   l.outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_outputs + 1);
+  hd_diagnostics_t *diags = &context_of(x)->diags;
+  hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
   bool ok = find_inputs(&l) && settle_node(&l) &&
             (node->domain ? hd_lowering_run(&l) : lower_own(&l));
+  if (!ok)
+    hd_diagnostics_name_node(diags, mark, hd_node_label(node));
   if (!ok && x->wanted)
     return false;
   x->failed |= !ok;
@@ -412,10 +416,8 @@ static void add_blocked(check_t *c, const hd_node_t *node) {
 static void check_graph(check_t *c, const hd_graph_t *graph) {
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
-    const hd_operator_row_t *row =
-        node->domain ? hd_operator_find(node->domain, node->op, node->version)
-                     : NULL;
-    if (node->domain && (!row || hd_operator_is_refused(row)))
+    if (node->domain && hd_operator_is_refused(hd_operator_find(
+                            node->domain, node->op, node->version)))
       add_blocked(c, node);
     for (uint32_t k = 0; k < node->num_attributes; k++)
       if (node->attributes[k]->kind == HD_ATTRIBUTE_GRAPH)
@@ -430,14 +432,17 @@ bool hd_expander_check(hd_module_t *module, const hd_graph_t *graph) {
   for (size_t i = 0; i < c.blocked.size; i++) {
     blocked_t *blocked = &c.blocked.data[i];
     const hd_node_t *node = blocked->first;
+    hd_diagnostics_t *diags = &module->context->diags;
+    hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
     const char *text =
         hd_arena_printf(&module->arena, "operator %s.%s, version %d",
                         node->domain, node->op, node->version);
-    hd_error(&module->context->diags, node->loc, HD_E1104, text,
+    hd_error(diags, node->loc, HD_E1104, text,
              hd_arena_printf(&module->arena, "not supported; %zu node%s: %s%s",
                              blocked->count, blocked->count == 1 ? "" : "s",
                              hd_buffer_text(&blocked->labels),
                              blocked->labels.size < MAX_LABELS ? "" : ", ..."));
+    hd_diagnostics_name_node(diags, mark, hd_node_label(node));
     hd_buffer_fini(&blocked->labels);
   }
   return c.blocked.size == 0;

@@ -189,7 +189,7 @@ const char *hd_operator_attributes(const char *domain, const char *op,
 const hd_operator_row_t *hd_operator_row(size_t index);
 // Whether its inputs may be sequences and optionals; all others get tensors.
 bool hd_operator_takes_lists(const hd_operator_row_t *row);
-// Whether none of its nodes can be run, whatever their sizes.
+// Whether none of its nodes can be run, whatever their sizes; so it is of NULL.
 bool hd_operator_is_refused(const hd_operator_row_t *row);
 
 #endif

@@ -33,7 +33,7 @@ bool hd_operator_takes_lists(const hd_operator_row_t *row) {
 }
 
 bool hd_operator_is_refused(const hd_operator_row_t *row) {
-  return row->lower == hd_onnx_random;
+  return !row || row->lower == hd_onnx_random;
 }
 
 const hd_operator_row_t *hd_operator_row(size_t index) {
