@@ -261,6 +261,33 @@ SECOND = {
 }
 
 
+def other_vision(name, size):
+    def make():
+        import vision_models
+        return vision_models.NETWORKS[name]()
+    return Model(make, IMAGE, size)
+
+
+def vision_transformer(config_name, size, **options):
+    """Or a convolutional network that transformers has."""
+    return transformer(config_name, SIGNAL, (3, size, size), **options)
+
+
+# Vision networks of yet other families: bench/shapes/models.json, "vision".
+VISION = {
+    "convnextv2_tiny": vision_transformer("ConvNextV2", 224),
+    "poolformer_s12": vision_transformer("PoolFormer", 224, layer_scale_init_value=0.5),
+    "mobilevit_s": vision_transformer("MobileViT", 256),
+    "levit_128s": vision_transformer("Levit", 224),
+    "ghostnet": other_vision("ghostnet", 224),
+    "hrnet_w18": other_vision("hrnet_w18", 256),
+    "unet": other_vision("unet", 256),
+    "yolo_s": other_vision("yolo_s", 640),
+    "resnest50": other_vision("resnest50", 224),
+    "mixnet_s": other_vision("mixnet_s", 224),
+}
+
+
 def any_transformer(kind):
     def make():
         library = transformers_library()
@@ -271,7 +298,7 @@ def any_transformer(kind):
 
 def find_model(name):
     library, _, own = name.partition("/")
-    for table in MODELS, FAMILIES, SECOND:
+    for table in MODELS, FAMILIES, SECOND, VISION:
         if name in table:
             return table[name]
     if own and library == "torchvision":
@@ -300,9 +327,9 @@ def settle(network, model):
     if norms:
         with torch.no_grad():
             network.train()(draw_input(model, 4))
-    for module in network.modules():
-        if isinstance(module, torch.nn.Linear) and not module.weight.any():
-            torch.nn.init.normal_(module.weight, std=0.02)
+    for name, weight in network.named_parameters():  # Of layers, or of norms.
+        if name.endswith("weight") and not weight.any():
+            torch.nn.init.normal_(weight, std=0.02)
     return network.eval()
 
 
@@ -355,7 +382,7 @@ def main():
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     if options.list:
-        for name, model in {**MODELS, **FAMILIES, **SECOND}.items():
+        for name, model in {**MODELS, **FAMILIES, **SECOND, **VISION}.items():
             print(name + (" (large)" if model.large else ""))
         return
     if not options.folder:
