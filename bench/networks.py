@@ -9,7 +9,7 @@ usage: networks.py prepare --tools=FOLDER [--jobs=N] FOLDER MODEL...
   MODEL: a name of scripts/export_models.py or of a list of bench/shapes/models.json,
       with :bN for a batch of N, with :alone for no peer, with :tf32 for tf32 too
   prepare: ends when all are ready, or failed; each still waits to be timed
-  time: for those that are ready, or get ready in time
+  time: for those that are ready, or get ready in time; ends the others
 
 Of each: milliseconds on the GPU of one inference in a CUDA graph, ours and (in our
 own graph, as reduce-overhead does) Inductor's, in turns; launches; the largest error
@@ -20,6 +20,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -250,8 +251,19 @@ def prepare(options):
                      str(options.folder), model], env=env, stdout=log,
                     stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                     start_new_session=True)
+            at.with_name(at.name + ".pid").write_text(str(process.pid))
             started.append((at, process))
         time.sleep(0.1)
+
+
+def end(folder, models):
+    """Ends what gets these ready, and what that started."""
+    for model in models:
+        at = stem(folder, model)
+        try:
+            os.killpg(int(at.with_name(at.name + ".pid").read_text()), signal.SIGTERM)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
 
 
 def line_of(case):
@@ -293,6 +305,7 @@ def time_all(options):
             time.sleep(0.02)
         if not answer.exists():
             print("%s: no answer in time" % ready[0], flush=True)
+            waiting.append(ready[0])
             break
         case = json.loads(answer.read_text())
         cases.append(case)
@@ -304,6 +317,7 @@ def time_all(options):
         measure.write(options.json, cases)
     if waiting:
         print("no time for " + " ".join(waiting), flush=True)
+    end(options.folder, waiting)
     speeds = [case["speed"] for case in cases if "speed" in case]
     if speeds:
         print("over Inductor's, %d: geometric mean %.3f, worst %.3f" % (
