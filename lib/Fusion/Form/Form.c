@@ -124,14 +124,26 @@ static bool is_left(const hd_former_t *f, uint32_t node) {
 
 // --- Concatenations ---
 
+// Whether nobody but the one at hand has a value be something else, too:
+// another shape, or a part of another result. Kernels read rows that lie apart.
+static bool is_one_view(const hd_former_t *f, const hd_uses_t *uses) {
+  unsigned views = 0;
+  hd_concatenation_t c;
+  for (size_t i = 0; i < uses->nodes.size; i++) {
+    const hd_node_t *reader = f->nodes[uses->nodes.data[i]].node;
+    views += !reader->task || reader->schedule || hd_node_is_reshape(reader) ||
+             hd_node_concatenates(f->fusion->scheduler, reader, &c);
+  }
+  return views <= 1;
+}
+
 // The value that the kernel of an anchor stores, of which this one is another
-// shape; NULL: some other thing gives it. alone: nobody else may read it, or
-// what is between.
+// shape; NULL: some other thing gives it. rows: it will lie in rows of another.
 static const hd_value_t *stored_root(hd_former_t *f, const hd_value_t *value,
-                                     bool alone) {
+                                     bool rows) {
   for (;;) {
     const hd_uses_t *uses = hd_former_uses(f, value);
-    if (uses->giver < 0 || uses->is_output || (alone && uses->nodes.size > 1))
+    if (uses->giver < 0 || uses->is_output || (rows && !is_one_view(f, uses)))
       return NULL;
     const hd_formed_t *giver = &f->nodes[uses->giver];
     const hd_forming_t *group = &f->groups.data[giver->group];
