@@ -35,7 +35,8 @@ const hd_expr_t *hd_expect_value(hd_arena_t *arena, hd_type_t type) {
 }
 
 const char *hd_across_name(hd_across_t across) {
-  static const char *const names[] = {"lane", "warp", "thread", "cluster"};
+  static const char *const names[] = {"lane", "warp", "thread", "cluster",
+                                      "grid"};
   return names[across];
 }
 

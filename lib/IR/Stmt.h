@@ -41,6 +41,7 @@ typedef enum hd_across {
   HD_ACROSS_WARP,    // and neighbouring warps of them.
   HD_ACROSS_THREAD,  // Threads of the block, as far apart as it has rows.
   HD_ACROSS_CLUSTER, // Blocks of a cluster.
+  HD_ACROSS_GRID,    // Neighbouring blocks of the grid.
   HD_ACROSS_COUNT
 } hd_across_t;
 

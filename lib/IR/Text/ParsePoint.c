@@ -79,7 +79,9 @@ static bool parse_across(hd_parser_t *p, hd_stmt_t *stmt) {
              !stmt->u.point.across[which]))
       which++;
     if (which == HD_ACROSS_COUNT)
-      return hd_expected(p, "'lane', 'warp', 'thread' or 'cluster', each once");
+      return hd_expected(p,
+                         "'lane', 'warp', 'thread', 'cluster' or 'grid', each "
+                         "once");
     int64_t count;
     p->at++;
     if (!parse_count(p, hd_across_name((hd_across_t)which), MAX_ACROSS, &count))

@@ -123,7 +123,8 @@ static void verify_rows(hd_verifier_t *v, const hd_stmt_t *stmt) {
   int64_t lanes = count_across(stmt, HD_ACROSS_LANE);
   int64_t warps = count_across(stmt, HD_ACROSS_WARP);
   int64_t threads = count_across(stmt, HD_ACROSS_THREAD);
-  int64_t blocks = count_across(stmt, HD_ACROSS_CLUSTER);
+  int64_t cluster = count_across(stmt, HD_ACROSS_CLUSTER);
+  int64_t blocks = cluster * count_across(stmt, HD_ACROSS_GRID);
   const hd_expr_t *place = stmt->u.point.place;
   const hd_stmt_t *tile = v->tile;
   const char *why = NULL;
@@ -144,7 +145,10 @@ static void verify_rows(hd_verifier_t *v, const hd_stmt_t *stmt) {
     why = "a row of several warps has all of their lanes";
   else if (threads > 1 && lanes * warps > 1)
     why = "threads are neighbours in it, by lane and warp, or apart, by thread";
-  else if (blocks > 1 && !has_as_many(v->func, v->func->launch.cluster, blocks))
+  else if (cluster > 1 && cluster != blocks)
+    why = "a row has blocks of a cluster, or of the grid";
+  else if (cluster > 1 &&
+           !has_as_many(v->func, v->func->launch.cluster, cluster))
     why = "the kernel's clusters do not have that many blocks";
   else if (warps * threads * blocks > 1 && v->loops > 1)
     why = "a row's threads meet in it, which they do in no loop but its own";

@@ -49,6 +49,8 @@ typedef struct hd_row_step {
   bool is_kept;    // VECTOR: in registers, from the first phase to the last.
   bool in_place;   // VECTOR: it takes the place that main's element had.
   const hd_var_t *cells[HD_MAX_COMPONENTS]; // The registers.
+  // REDUCE: what blocks of the grid leave for the launches behind.
+  const hd_task_value_t *parts[HD_MAX_COMPONENTS];
 } hd_row_step_t;
 
 // Some indices, the last fastest.
@@ -131,7 +133,12 @@ typedef struct hd_row_maker {
   const hd_expr_t *worker; // The thread's number among the block's of its row,
   const hd_expr_t *slot;   // the row's number in its block.
   const hd_expr_t *first;  // It is the row's first thread; NULL: the only one.
+  const hd_expr_t *row;    // The row's number.
   const hd_expr_t *exists; // The row does; NULL: always.
+  // Where blocks of the grid have a row, each phase is a launch: which one this
+  // is, and the block's number among those of its row.
+  unsigned launch;
+  const hd_expr_t *rank;
   // The loop over a row's elements, one axis, by those of a block or cluster
   // who have it; only its mapping, worker and unroll count. And what a template
   // has for the element of rows->main, by the loop's variable; NULL: that is
@@ -155,6 +162,12 @@ void hd_rows_put(hd_row_maker_t *m);
 // say that they have begun, which hd_rows_combine waits for. All threads come
 // here.
 void hd_rows_arrive(hd_row_maker_t *m);
+
+// Where blocks of the grid have a row: the first thread of its part leaves what
+// the block has combined; threads take what all blocks of a row have left,
+// which is to be combined across them.
+void hd_rows_leave_parts(hd_row_maker_t *m, const hd_row_step_t *step);
+void hd_rows_take_parts(hd_row_maker_t *m, const hd_row_step_t *step);
 
 // From what each thread of a row has combined to what all have, in the
 // reduction's registers of every thread, or of the first one where that is

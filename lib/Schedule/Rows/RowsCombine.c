@@ -213,6 +213,37 @@ static void combine_blocks(hd_row_maker_t *m, const hd_row_step_t *step) {
   hd_b_for(b, rank, hd_b_i32(b, 1), hd_b_i32(b, shape[0]), NULL, 0, body);
 }
 
+void hd_rows_leave_parts(hd_row_maker_t *m, const hd_row_step_t *step) {
+  hd_builder_t *b = &m->draft.b;
+  const hd_expr_t *at[] = {m->row, m->rank};
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  for (unsigned i = 0; i < step->num_values; i++)
+    hd_b_store(b, hd_translate_tensor(&m->draft.t, step->parts[i], HD_DIR_OUT),
+               at, 2, hd_b_get(b, step->cells[i]));
+  hd_block_t then = hd_b_close(b);
+  hd_b_if(b, hd_b_and(b, hd_b_op_int(b, HD_EXPR_EQ, m->worker, 0), m->exists),
+          then, (hd_block_t){0});
+}
+
+void hd_rows_take_parts(hd_row_maker_t *m, const hd_row_step_t *step) {
+  hd_builder_t *b = &m->draft.b;
+  int64_t workers =
+      (int64_t)m->across[HD_ACROSS_LANE] * m->across[HD_ACROSS_WARP];
+  const hd_expr_t *values[HD_MAX_COMPONENTS];
+  const hd_var_t *part = hd_b_loop_var(b, "part", HD_I32);
+  const hd_expr_t *at[] = {m->row, hd_expr_var(b->arena, part)};
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  for (unsigned i = 0; i < step->num_values; i++)
+    values[i] = hd_b_load(
+        b, hd_translate_tensor(&m->draft.t, step->parts[i], HD_DIR_IN), at, 2);
+  hd_translate_combine(&m->draft.t, step->term, step->cells, values);
+  hd_block_t body = hd_b_close(b);
+  hd_b_for(b, part, m->worker, hd_b_i32(b, m->across[HD_ACROSS_GRID]),
+           hd_b_i32(b, workers), 0, body);
+}
+
 void hd_rows_combine(hd_row_maker_t *m, const hd_row_step_t *step) {
   hd_builder_t *b = &m->draft.b;
   int64_t lanes = m->across[HD_ACROSS_LANE], warps = m->across[HD_ACROSS_WARP];

@@ -280,6 +280,10 @@ static void put_elements(hd_row_maker_t *m, unsigned phase) {
 
 // --- Phases ---
 
+static bool is_last_launch(const hd_row_maker_t *m) {
+  return m->across[HD_ACROSS_GRID] <= 1 || m->launch == m->rows->phases;
+}
+
 // Numbers for each row that can be known now; those of tensors are stored by
 // one thread.
 static void put_row_values(hd_row_maker_t *m, const hd_row_step_t *step) {
@@ -294,7 +298,7 @@ static void put_row_values(hd_row_maker_t *m, const hd_row_step_t *step) {
     values[i] = hd_b_let(b, step->values[i]->name, hd_b_cast(b, type, e));
     hd_ptr_map_set(b->arena, &t->values, step->values[i], values[i]);
   }
-  if (!step->stored)
+  if (!step->stored || !is_last_launch(m))
     return;
   hd_open_block_t block;
   hd_b_open(b, &block);
@@ -330,15 +334,24 @@ static void put_phase(hd_row_maker_t *m, unsigned phase) {
   if (!any)
     return;
   hd_builder_t *b = &m->draft.b;
+  bool is_grid = m->across[HD_ACROSS_GRID] > 1;
+  bool is_left = is_grid && phase < m->launch; // By a launch before.
   hd_open_block_t block;
   hd_b_open(b, &block);
-  put_elements(m, phase);
+  if (!is_left)
+    put_elements(m, phase);
   hd_block_t body = hd_b_close(b);
   hd_b_if(b, phase == rows->phases ? m->exists : NULL, body, (hd_block_t){0});
-  for (size_t i = 0; i < rows->steps.size; i++)
-    if (rows->steps.data[i]->kind == HD_ROW_REDUCE &&
-        rows->steps.data[i]->phase == phase)
-      hd_rows_combine(m, rows->steps.data[i]);
+  for (size_t i = 0; i < rows->steps.size; i++) {
+    const hd_row_step_t *step = rows->steps.data[i];
+    if (step->kind != HD_ROW_REDUCE || step->phase != phase)
+      continue;
+    if (is_left)
+      hd_rows_take_parts(m, step);
+    hd_rows_combine(m, step);
+    if (is_grid && !is_left)
+      hd_rows_leave_parts(m, step);
+  }
 }
 
 // --- All of it ---
@@ -359,6 +372,14 @@ void hd_rows_place_thread(hd_row_maker_t *m) {
   m->slot = hd_b_let(b, "slot", apart ? low : high);
   if (workers > 1)
     m->first = hd_b_op_int(b, HD_EXPR_EQ, m->worker, 0);
+  int64_t grid = m->across[HD_ACROSS_GRID];
+  if (grid > 1) {
+    m->rank = hd_b_let(b, "rank",
+                       hd_b_op_int(b, HD_EXPR_MOD,
+                                   hd_expr_builtin(b->arena, HD_BUILTIN_BLOCK),
+                                   grid));
+    m->first = hd_b_and(b, m->first, hd_b_op_int(b, HD_EXPR_EQ, m->rank, 0));
+  }
   if (m->across[HD_ACROSS_CLUSTER] > 1)
     m->first =
         hd_b_and(b, m->first,
@@ -395,6 +416,7 @@ void hd_rows_put(hd_row_maker_t *m) {
   declare_kept(m);
   if (m->rows->has_early)
     put_elements(m, EARLY);
-  for (unsigned phase = 0; phase <= m->rows->phases; phase++)
+  unsigned last = m->across[HD_ACROSS_GRID] > 1 ? m->launch : m->rows->phases;
+  for (unsigned phase = 0; phase <= last; phase++)
     put_phase(m, phase);
 }

@@ -47,7 +47,18 @@ typedef struct share {
   double each;                           // and those of a thread.
   double together;                       // On a multiprocessor at a time,
   double turns;                          // so often.
+  bool meets;                            // Blocks of a cluster do.
 } share_t;
+
+// Blocks anywhere have a row, and each reduction ends a launch.
+static bool is_in_launches(const hd_candidate_t *c) {
+  return c->figures[HD_FIGURE_LAUNCHES] > 0;
+}
+
+static double reach_of(const hd_machine_t *machine, const hd_candidate_t *c) {
+  return hd_machine_reach(machine,
+                          is_in_launches(c) ? 1 : c->figures[HD_FIGURE_SPLIT]);
+}
 
 static bool place_blocks(const hd_machine_t *machine, const hd_rows_t *rows,
                          const hd_candidate_t *c, share_t *s) {
@@ -56,6 +67,7 @@ static bool place_blocks(const hd_machine_t *machine, const hd_rows_t *rows,
   s->split = (double)c->figures[HD_FIGURE_SPLIT];
   if (s->rows < 1 || s->threads < 1 || s->split < 1)
     return false;
+  s->meets = s->split > 1 && !is_in_launches(c);
   s->elements = ceil((double)rows->element.points / s->split);
   double blocks = ceil((double)rows->row.points / s->rows) * s->split;
   s->blocks = blocks;
@@ -71,7 +83,7 @@ static bool place_blocks(const hd_machine_t *machine, const hd_rows_t *rows,
     return false;
   double most =
       hd_machine_residents(machine, s->threads, registers * s->threads, shared);
-  double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT]);
+  double reach = reach_of(machine, c);
   s->together = at_most(most, ceil(blocks / reach));
   // A block begins when another ends: of the last turn, a part is idle.
   double turns = most < 1 ? 0 : blocks / (reach * s->together);
@@ -86,7 +98,7 @@ static double meeting_cycles(const hd_machine_t *machine, const share_t *s) {
   if (warps > 1)
     cycles += machine->meet_cycles + warps * machine->meet_warp_cycles;
   return cycles +
-         (s->split > 1 ? hd_fits.rows_meetings * machine->exchange_cycles : 0);
+         (s->meets ? hd_fits.rows_meetings * machine->exchange_cycles : 0);
 }
 
 // Instructions of a thread beside those of its elements.
@@ -98,21 +110,19 @@ static double thread_instructions(const hd_rows_t *rows, const share_t *s) {
   return THREAD_INSTRUCTIONS + rows->phases * meet;
 }
 
-static double price(const hd_machine_t *machine, const hd_form_t *form,
-                    const hd_candidate_t *c) {
-  const hd_rows_t *rows = form->of;
+static double price_of_launch(const hd_machine_t *machine,
+                              const hd_form_t *form, const hd_rows_t *rows,
+                              const hd_candidate_t *c) {
   share_t s;
   if (!place_blocks(machine, rows, c, &s))
     return INFINITY;
-  if (rows->is_simulated)
-    return price_on_host(rows, c);
   double phases = rows->phases + 1;
   double passes = c->figures[HD_FIGURE_PASSES]
                       ? (double)c->figures[HD_FIGURE_PASSES]
                       : phases;
   double all = rows->bytes + rows->main_bytes * (passes - 1);
   bool is_far = rows->bytes > (double)hd_machine_kept(machine);
-  double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT]);
+  double reach = reach_of(machine, c);
   double wide =
       is_far ? machine->gbs * 1e3 / machine->mhz / reach : machine->l2;
   double latency = is_far ? machine->memory_cycles : machine->l2_cycles;
@@ -142,6 +152,22 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
                                               : hd_fits.rows_unhidden);
   return machine->launch +
          (machine->begin_cycles + waiting + s.turns * turn) / machine->mhz;
+}
+
+static double price(const hd_machine_t *machine, const hd_form_t *form,
+                    const hd_candidate_t *c) {
+  const hd_rows_t *rows = form->of;
+  if (rows->is_simulated)
+    return price_on_host(rows, c);
+  if (!is_in_launches(c))
+    return price_of_launch(machine, form, rows, c);
+  // Each puts together what the one before left, and has a phase of its own.
+  double launches = rows->phases + 1;
+  hd_rows_t each = *rows;
+  each.phases = 1;
+  each.bytes = (rows->bytes + rows->main_bytes * rows->phases) / launches;
+  each.instructions = rows->instructions / launches;
+  return launches * price_of_launch(machine, form, &each, c);
 }
 
 static double turns(const hd_form_t *form, const hd_candidate_t *c) {

@@ -18,8 +18,11 @@
 #include "Schedule/Template/Instance.h"
 #include "Schedule/Template/Templates.h"
 
+enum { MANY = 1 << 30 }; // Elements: more than registers are kept for.
+
 typedef struct taker {
   hd_row_maker_t m;
+  unsigned launches; // Of the kernel, one after the other.
   const hd_func_t *kernel;
   const char *why; // The kernel is none for rows; NULL: it is.
 } taker_t;
@@ -38,8 +41,8 @@ static void place_row(taker_t *taker, const hd_expr_t *number) {
   number = hd_b_let(b, "number", number);
   m->exists = hd_b_op_int(b, HD_EXPR_LT, number, axes->points);
   number = hd_b_op_int(b, HD_EXPR_MIN, number, axes->points - 1);
-  hd_draft_place(&m->draft, hd_b_let(b, "row", number), axes->indices,
-                 axes->count);
+  m->row = hd_b_let(b, "row", number);
+  hd_draft_place(&m->draft, m->row, axes->indices, axes->count);
 }
 
 // The kernel's element of x at [row, element], both of which exist.
@@ -65,7 +68,7 @@ static bool take_across(taker_t *taker, const hd_stmt_t *point) {
     m->across[i] = point->u.point.across[i];
     if (!m->across[i] && i != HD_ACROSS_THREAD)
       m->across[i] = 1;
-    if (i != HD_ACROSS_CLUSTER && m->across[i])
+    if (i != HD_ACROSS_CLUSTER && i != HD_ACROSS_GRID && m->across[i])
       workers *= m->across[i];
   }
   m->slots = threads / workers;
@@ -76,6 +79,27 @@ static bool take_across(taker_t *taker, const hd_stmt_t *point) {
 static bool is_shared_place(const hd_expr_t *e) {
   return e && e->kind == HD_EXPR_LOAD && !e->linear &&
          e->u.var->tensor->scope == HD_SCOPE_SHARED;
+}
+
+// What a reduction's blocks leave in memory, for each row and block, by the
+// first launch.
+static void declare_parts(taker_t *taker) {
+  hd_row_maker_t *m = &taker->m;
+  hd_rules_t *rules = m->draft.rules;
+  hd_arena_t *arena = &rules->module->arena;
+  int64_t shape[] = {m->rows->row.points, m->across[HD_ACROSS_GRID]};
+  taker->launches = m->rows->phases + 1;
+  for (size_t i = 0; m->launch == 0 && i < m->rows->steps.size; i++) {
+    hd_row_step_t *step = m->rows->steps.data[i];
+    for (unsigned k = 0; step->kind == HD_ROW_REDUCE && k < step->num_values;
+         k++) {
+      hd_task_value_t *parts =
+          hd_flat_value_make(arena, "parts", HD_VALUE_LOCAL,
+                             step->term->operands[k]->type.scalar, shape, 2);
+      hd_vec_push(arena, &rules->flat->locals, parts);
+      step->parts[k] = parts;
+    }
+  }
 }
 
 // What an element's number is where the loop's variable is 0.
@@ -96,8 +120,9 @@ static void on_rows(void *argument, hd_builder_t *b, const hd_stmt_t *loop) {
     taker->why = "its block has no whole number of rows";
   const hd_expr_t *element = point->u.point.place->operands[1];
   bool is_part = element->kind != HD_EXPR_VAR;
-  if (mapping->dims[0] * (is_part ? m->across[HD_ACROSS_CLUSTER] : 1) <
-      m->rows->element.points)
+  int64_t blocks =
+      (int64_t)m->across[HD_ACROSS_CLUSTER] * m->across[HD_ACROSS_GRID];
+  if (mapping->dims[0] * (is_part ? blocks : 1) < m->rows->element.points)
     taker->why = "its loop leaves elements of a row out";
   if (taker->why)
     return;
@@ -110,8 +135,13 @@ static void on_rows(void *argument, hd_builder_t *b, const hd_stmt_t *loop) {
   m->rows->is_given = m->given;
   m->rows->place =
       is_shared_place(m->given) ? (hd_scalar_t)m->given->type.scalar : HD_VOID;
-  hd_rows_keep(m->rows, mapping->dims[0] / mapping->workers);
-  hd_rows_ask_early(m->rows, mapping->dims[0] / mapping->workers);
+  int64_t each = mapping->dims[0] / mapping->workers;
+  bool is_grid = m->across[HD_ACROSS_GRID] > 1;
+  if (is_grid)
+    declare_parts(taker);
+  hd_rows_keep(m->rows, is_grid ? MANY : each);
+  hd_rows_ask_early(m->rows,
+                    is_grid && m->launch < m->rows->phases ? MANY : each);
   hd_rows_place_thread(m);
   m->base = is_part ? hd_b_let(&m->draft.b, "base",
                                base_of(&m->draft.b, loop, element))
@@ -135,10 +165,13 @@ static bool report(const hd_rules_t *rules, const hd_candidate_t *candidate,
                   rules->name, candidate->template->name, why);
 }
 
-static bool join_kernel(hd_rules_t *rules, hd_rows_t *rows,
+// The kernel's launch of that number; *launches: how many there are.
+static bool join_launch(hd_rules_t *rules, hd_rows_t *rows,
                         const hd_candidate_t *candidate,
-                        const hd_func_t *kernel) {
-  taker_t taker = {.m = {.rows = rows}, .kernel = kernel};
+                        const hd_func_t *kernel, unsigned launch,
+                        unsigned *launches) {
+  taker_t taker = {
+      .m = {.rows = rows, .launch = launch}, .launches = 1, .kernel = kernel};
   hd_draft_begin(&taker.m.draft, rules);
   taker.m.draft.t.is_coarse = rows->is_coarse;
   const hd_access_hook_t hooks[] = {
@@ -153,9 +186,19 @@ static bool join_kernel(hd_rules_t *rules, hd_rows_t *rows,
     return report(rules, candidate, taker.why);
   hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = made};
   hd_vec_push(&rules->module->arena, &rules->module->items, item);
-  hd_rule_launch_t launch = {made, taker.m.draft.t.args.data};
-  hd_vec_push(&rules->module->arena, &rules->launches, launch);
+  hd_rule_launch_t joined = {made, taker.m.draft.t.args.data};
+  hd_vec_push(&rules->module->arena, &rules->launches, joined);
+  *launches = taker.launches;
   return true;
+}
+
+static bool join_kernel(hd_rules_t *rules, hd_rows_t *rows,
+                        const hd_candidate_t *candidate,
+                        const hd_func_t *kernel) {
+  bool ok = true;
+  for (unsigned launch = 0, launches = 1; ok && launch < launches; launch++)
+    ok = join_launch(rules, rows, candidate, kernel, launch, &launches);
+  return ok;
 }
 
 bool hd_rows_by_template(hd_rules_t *rules, hd_rows_t *rows) {
