@@ -49,7 +49,7 @@ static const hd_definition_t *only_definition(const widening_t *w, size_t n) {
   const hd_task_t *flat = w->l->flats[n];
   const hd_node_t *node = w->l->graph->nodes.data[n];
   return flat && !node->pin && !node->schedule && node->num_outputs == 1 &&
-                 flat->definitions.size == 1 &&
+                 node->outputs[0] && flat->definitions.size == 1 &&
                  flat->definitions.data[0]->kind == HD_DEFINE &&
                  flat->definitions.data[0]->num_targets == 1
              ? flat->definitions.data[0]
@@ -409,7 +409,7 @@ static void put_node(widening_t *w, size_t n) {
     hd_ptr_map_set(l->arena, &w->made, node->outputs[0], from->made);
     return;
   }
-  wide_t *wide = node->num_outputs == 1
+  wide_t *wide = node->num_outputs == 1 && node->outputs[0]
                      ? hd_ptr_map_find(&w->wides, node->outputs[0])
                      : NULL;
   if (!wide && !reads_other(w, node)) {
@@ -449,10 +449,13 @@ static void put_node(widening_t *w, size_t n) {
 const hd_graph_t *hd_layouts_widen(hd_layouts_t *l, bool explain) {
   widening_t w = {.l = l};
   const hd_graph_t *graph = l->graph;
-  for (size_t n = 0; n < graph->nodes.size; n++)
-    for (uint32_t i = 0; i < graph->nodes.data[n]->num_outputs; i++)
-      hd_ptr_map_set(l->arena, &w.givers, graph->nodes.data[n]->outputs[i],
-                     (void *)(uintptr_t)(n + 1));
+  for (size_t n = 0; n < graph->nodes.size; n++) {
+    const hd_node_t *node = graph->nodes.data[n];
+    for (uint32_t i = 0; i < node->num_outputs; i++)
+      if (node->outputs[i])
+        hd_ptr_map_set(l->arena, &w.givers, node->outputs[i],
+                       (void *)(uintptr_t)(n + 1));
+  }
   bool any = false;
   for (size_t n = 0; n < graph->nodes.size; n++) {
     try_copy(&w, n, explain);
