@@ -74,6 +74,15 @@ bool hd_onnx_range(hd_lowering_t *l) {
       l, 0, hd_lower_task(l, "range", inputs, 2, &attributes, NULL));
 }
 
+const hd_value_t *hd_lower_iota(hd_lowering_t *l, hd_scalar_t type,
+                                const int64_t *shape, unsigned rank) {
+  hd_host_tensor_t *data;
+  const hd_value_t *y = hd_lower_constant(l, type, shape, rank, &data);
+  for (int64_t i = 0; y && i < data->count; i++)
+    hd_host_tensor_set_int(data, i, i);
+  return y;
+}
+
 // --- One value, or one place ---
 
 bool hd_onnx_constant_of_shape(hd_lowering_t *l) {

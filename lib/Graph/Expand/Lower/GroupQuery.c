@@ -108,12 +108,9 @@ static bool split_operands(hd_lowering_t *l, cached_t *c) {
 static const hd_value_t *positions(hd_lowering_t *l, const cached_t *c) {
   const hd_value_t *given = hd_lower_input(l, 9);
   int64_t shape[] = {1, c->queries}, column[] = {c->batch, 1};
-  hd_host_tensor_t *data;
   if (given)
     return given;
-  const hd_value_t *steps = hd_lower_constant(l, HD_I64, shape, 2, &data);
-  for (int64_t i = 0; steps && i < c->queries; i++)
-    hd_host_tensor_set_int(data, i, i);
+  const hd_value_t *steps = hd_lower_iota(l, HD_I64, shape, 2);
   if (!steps || c->first)
     return steps;
   const hd_value_t *before = hd_lower_reshape(l, c->before, column, 2);

@@ -82,6 +82,10 @@ const hd_value_t *hd_lower_sample(hd_lowering_t *l, const hd_value_t *x,
 const hd_value_t *hd_lower_gather(hd_lowering_t *l, const hd_value_t *x,
                                   const hd_value_t *index, int64_t axis);
 
+// The constant 0, 1, 2, ... of a shape.
+const hd_value_t *hd_lower_iota(hd_lowering_t *l, hd_scalar_t type,
+                                const int64_t *shape, unsigned rank);
+
 // The element type that an attribute names by ONNX's number, otherwise where
 // it is absent. HD_VOID, reported, where it is none that is supported.
 hd_scalar_t hd_lower_scalar_type(hd_lowering_t *l, const char *attribute,

@@ -99,10 +99,7 @@ bool hd_onnx_ms_rotary_embedding(hd_lowering_t *l) {
   if (hd_lower_count(positions) == 1) {
     int64_t length = hd_lower_size(x, x->rank == 3 ? 1 : 2);
     int64_t shape[] = {1, length};
-    hd_host_tensor_t *data;
-    const hd_value_t *steps = hd_lower_constant(l, HD_I64, shape, 2, &data);
-    for (int64_t i = 0; steps && i < length; i++)
-      hd_host_tensor_set_int(data, i, i);
+    const hd_value_t *steps = hd_lower_iota(l, HD_I64, shape, 2);
     positions = hd_lower_reshape(l, positions, NULL, 0);
     positions =
         positions && steps ? hd_lower_binary(l, "add", steps, positions) : NULL;
@@ -167,10 +164,7 @@ static const hd_value_t *mask_between(hd_lowering_t *l, const hd_value_t *x,
                                       int64_t batch, int64_t keys) {
   const hd_value_t *within[2];
   int64_t column[] = {batch, 1};
-  hd_host_tensor_t *data;
-  const hd_value_t *at = hd_lower_constant(l, x->type, &keys, 1, &data);
-  for (int64_t i = 0; at && i < keys; i++)
-    hd_host_tensor_set_int(data, i, i);
+  const hd_value_t *at = hd_lower_iota(l, x->type, &keys, 1);
   for (int64_t i = 0; i < 2; i++) {
     int64_t start = i * batch;
     const hd_value_t *bound = hd_lower_slice(l, x, &start, &batch, NULL);

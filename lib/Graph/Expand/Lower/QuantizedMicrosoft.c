@@ -337,15 +337,6 @@ static const hd_value_t *count_tokens(hd_lowering_t *l, const hd_value_t *ids,
   return mask ? hd_lower_reshape(l, mask, &batch, 1) : NULL;
 }
 
-// The places 0, 1, ... of tokens.
-static const hd_value_t *count_places(hd_lowering_t *l, int64_t length) {
-  hd_host_tensor_t *data;
-  const hd_value_t *places = hd_lower_constant(l, HD_I64, &length, 1, &data);
-  for (int64_t i = 0; places && i < length; i++)
-    hd_host_tensor_set_int(data, i, i);
-  return places;
-}
-
 // The rows of tables for tokens, their places and their segments, summed and
 // normalized.
 static bool embed(hd_lowering_t *l, bool narrow) {
@@ -360,7 +351,7 @@ static bool embed(hd_lowering_t *l, bool narrow) {
     return hd_lower_invalid(l, "%lld tokens, and a table of %lld places",
                             (long long)length,
                             (long long)hd_lower_size(table, 0));
-  places = places ? places : count_places(l, length);
+  places = places ? places : hd_lower_iota(l, HD_I64, &length, 1);
   const hd_value_t *x = places ? read_table(l, 2, narrow, 2, ids) : NULL;
   const hd_value_t *y = x ? read_table(l, 3, narrow, 2, places) : NULL;
   x = y ? hd_lower_binary(l, "add", x, y) : NULL;
