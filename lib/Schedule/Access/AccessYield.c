@@ -360,10 +360,11 @@ static const hd_var_t *push_stay(const hd_access_tile_t *tile,
 }
 
 // open: as yields, of any value, where something is read early; or NULL.
+// always: whatever the tile is; else staging's places come round without this.
 static void push_yields(const hd_access_tile_t *tile,
                         const hd_access_hook_t *hook,
                         const hd_access_yields_t *yields,
-                        const hd_access_yields_t *open) {
+                        const hd_access_yields_t *open, bool always) {
   hd_accessor_t *a = tile->a;
   hd_type_t widest;
   bool together = yields->count && find_widest(yields, &widest);
@@ -387,7 +388,7 @@ static void push_yields(const hd_access_tile_t *tile,
       kept = push_stay(tile, point->u.point.value);
       continue;
     }
-    if (yields->count > 1 || yields->conditions[i])
+    if (yields->count > 1 || yields->conditions[i] || !always)
       point->u.point.buffers = 1; // The place comes round at once, or early.
     if (!hd_type_equal(old->type, together ? widest : place->type))
       change_staging(a, point, together ? &widest : NULL);
@@ -407,7 +408,7 @@ static void push_whole(const hd_access_tile_t *tile,
   hd_builder_t *b = &tile->a->b;
   hd_open_block_t block;
   hd_b_open(b, &block);
-  push_yields(tile, hook, yields, open);
+  push_yields(tile, hook, yields, open, false);
   hd_block_t then = hd_b_close(b);
   hd_b_open(b, &block);
   yield_by_element(tile, hook);
@@ -433,7 +434,7 @@ void hd_access_yield(const hd_access_tile_t *tile) {
     if (found && whole && !is_expected)
       push_whole(tile, hook, &yields, is_early ? &open : NULL, whole);
     else if (found)
-      push_yields(tile, hook, &yields, is_early ? &open : NULL);
+      push_yields(tile, hook, &yields, is_early ? &open : NULL, true);
     else if (!is_expected)
       yield_by_element(tile, hook);
     return;
