@@ -3,7 +3,10 @@
 // Tiles, windows and the loops that pass lower-points makes of them.
 #include "TaskMapping/Points.h"
 #include "IR/Passes/Simplifier.h"
+#include "Support/Gcd.h"
 #include "TaskMapping/TaskMapping.h"
+
+enum { SECTOR_BITS = 256 }; // That memory takes at a time, at the least.
 
 static const hd_expr_t *i32(hd_point_lowering_t *l, int64_t value) {
   return hd_expr_i32(l->arena, value);
@@ -197,16 +200,51 @@ static const hd_expr_t *places_along(hd_point_lowering_t *l,
                       hd_expr_int(l->arena, hd_type(HD_I64), more));
 }
 
+// Where an index is x / d and another x % d, for a tensor that has d of the
+// latter, both are inside if 0 <= x < d * size. That says of a row of chunks
+// that all of each is inside or none, which the digits by themselves do not. x;
+// NULL where there are no such digits.
+static const hd_expr_t *digits_of(const hd_expr_t *access, unsigned t,
+                                  int64_t *limit) {
+  const hd_expr_t *index = access->operands[t];
+  const hd_tensor_t *tensor = access->u.var->tensor;
+  bool is_high = index->kind == HD_EXPR_DIV;
+  int64_t d, size;
+  if (access->type.lanes > 1 || (!is_high && index->kind != HD_EXPR_MOD) ||
+      !hd_expr_fold_int(index->operands[1], &d) || d <= 0)
+    return NULL;
+  for (unsigned u = 0; u < hd_expr_num_indices(access); ++u) {
+    const hd_expr_t *other = access->operands[u];
+    if (other->kind == (is_high ? HD_EXPR_MOD : HD_EXPR_DIV) &&
+        hd_expr_is_int(tensor->shape[is_high ? u : t], d) &&
+        hd_expr_fold_int(tensor->shape[is_high ? t : u], &size) &&
+        !__builtin_mul_overflow(size, d, limit) && *limit <= INT32_MAX &&
+        hd_expr_equal(other->operands[0], index->operands[0]) &&
+        hd_expr_equal(other->operands[1], index->operands[1]))
+      return index->operands[0];
+  }
+  return NULL;
+}
+
 const hd_expr_t *hd_inside(hd_point_lowering_t *l, const hd_expr_t *access,
                            const hd_expr_t *all) {
   const hd_tensor_t *tensor = access->u.var->tensor;
   for (unsigned t = 0; t < tensor->rank; ++t) {
+    int64_t limit;
     const hd_expr_t *index = access->operands[t];
+    const hd_expr_t *size = places_along(l, access, t);
+    const hd_expr_t *number = digits_of(access, t, &limit);
+    if (number && index->kind == HD_EXPR_MOD)
+      continue;
+    if (number) {
+      index = number;
+      size = hd_expr_int(l->arena, index->type, limit);
+    }
     const hd_expr_t *zero = hd_expr_int(l->arena, index->type, 0);
     const hd_expr_t *low = hd_type_is_signed(index->type)
                                ? binary(l, HD_EXPR_GE, index, zero)
                                : NULL;
-    const hd_expr_t *high = hd_is_below(l, index, places_along(l, access, t));
+    const hd_expr_t *high = hd_is_below(l, index, size);
     all = hd_both(l, all, hd_both(l, low, high));
   }
   return all;
@@ -232,6 +270,26 @@ const hd_mapping_t *hd_mapping_divide(hd_arena_t *arena, const hd_mapping_t *m,
   return hd_mapping_repeat(arena, dims, NULL, m->rank);
 }
 
+// What is stored of rows that workers do not divide, such as 9 chunks: by as
+// many side by side as a row has, or a part of it, and some idle. Else
+// neighbours would store to a sector each, and less than all of it.
+static const hd_mapping_t *spread_rows(hd_arena_t *arena, const int64_t *dims,
+                                       unsigned rank, int64_t workers) {
+  int64_t spatial[HD_MAPPING_MAX_RANK], repeat[HD_MAPPING_MAX_RANK];
+  int64_t left = workers;
+  for (unsigned a = rank; a-- > 0;) {
+    spatial[a] = dims[a] < left ? dims[a] : left;
+    while (dims[a] % spatial[a] != 0)
+      --spatial[a];
+    repeat[a] = dims[a] / spatial[a];
+    left /= spatial[a];
+  }
+  const hd_mapping_t *all =
+      hd_mapping_compose(arena, hd_mapping_repeat(arena, repeat, NULL, rank),
+                         hd_mapping_spatial(arena, spatial, NULL, rank));
+  return all->workers < workers ? hd_mapping_idle(arena, all, workers) : all;
+}
+
 const hd_mapping_t *hd_tile_spread(const hd_tile_t *tile, int64_t width) {
   hd_arena_t *arena = tile->l->arena;
   unsigned rank = tile->mapping->rank;
@@ -242,6 +300,11 @@ const hd_mapping_t *hd_tile_spread(const hd_tile_t *tile, int64_t width) {
     return NULL;
   dims[rank - 1] /= width;
   int64_t workers = tile->mapping->workers;
+  int64_t bits = width * hd_type_bits(tile->point->u.point.place->type);
+  if (tile->point->u.point.kind == HD_POINT_YIELD &&
+      hd_gcd(workers, dims[rank - 1]) * bits < SECTOR_BITS &&
+      dims[rank - 1] * bits >= SECTOR_BITS)
+    return spread_rows(arena, dims, rank, workers);
   const hd_mapping_t *all = hd_mapping_auto(arena, dims, rank, workers);
   all = all ? hd_mapping_expand_auto(arena, all, &left_over) : NULL;
   return all && left_over > 1 ? hd_mapping_idle(arena, all, workers) : all;

@@ -76,8 +76,8 @@ const hd_expr_t *hd_both(hd_point_lowering_t *l, const hd_expr_t *a,
 const hd_mapping_t *hd_mapping_divide(hd_arena_t *arena, const hd_mapping_t *m,
                                       int64_t width);
 // The tasks of the tile's shape (its last axis divided by width), dealt out to
-// its workers so that neighbours do what lies side by side. NULL where the last
-// axis is no multiple of width.
+// its workers so that neighbours do what lies side by side; some may idle. NULL
+// where the last axis is no multiple of width.
 const hd_mapping_t *hd_tile_spread(const hd_tile_t *tile, int64_t width);
 
 // A loop in place of the tile's. values are the tile's variables in it.

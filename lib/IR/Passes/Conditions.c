@@ -207,11 +207,11 @@ void hd_facts_assume(hd_facts_t *facts, const hd_expr_t *e, bool holds) {
     assume_comparison(facts, e, holds);
 }
 
-static bool proven(hd_facts_t *facts, const hd_linear_t *goal) {
-  if (hd_linear_range(facts, goal).least >= 0)
+bool hd_facts_nonnegative_sum(hd_facts_t *facts, const hd_linear_t *sum) {
+  if (hd_linear_range(facts, sum).least >= 0)
     return true;
   for (size_t i = 0; i < facts->linears.size; ++i) {
-    hd_linear_t rest = *goal;
+    hd_linear_t rest = *sum;
     if (hd_linear_add(&rest, &facts->linears.data[i], -1) &&
         hd_linear_range(facts, &rest).least >= 0)
       return true;
@@ -226,7 +226,8 @@ static bool proves(hd_facts_t *facts, hd_expr_kind_t kind, const hd_expr_t *a,
        ++mode) {
     if (!as_sum(facts, kind, a, b, mode, &sum))
       continue;
-    if (!hd_linear_equal(&sum, &before) && proven(facts, &sum))
+    if (!hd_linear_equal(&sum, &before) &&
+        hd_facts_nonnegative_sum(facts, &sum))
       return true;
     if (sum.is_final)
       return false;

@@ -22,6 +22,9 @@ bool hd_linear_of(hd_facts_t *facts, const hd_expr_t *e, hd_linear_mode_t mode,
                   hd_linear_t *out);
 // An expression as it is.
 void hd_linear_of_atom(const hd_expr_t *atom, hd_linear_t *out);
+// Whether the sum, which is exact, is proven to be at least 0, by a condition,
+// too.
+bool hd_facts_nonnegative_sum(hd_facts_t *facts, const hd_linear_t *sum);
 // The sum as an expression: terms in their order, the constant last.
 const hd_expr_t *hd_linear_build(hd_facts_t *facts, hd_arena_t *arena,
                                  const hd_linear_t *sum);

@@ -105,8 +105,9 @@ static const hd_expr_t *nested_remainder(hd_simplifier_t *s,
 }
 
 static bool exact_nonnegative(hd_simplifier_t *s, const hd_linear_t *sum) {
-  hd_range_t range = hd_linear_range(s->facts, sum);
-  return range.least >= 0 && hd_range_inside(range, hd_type_range(sum->type));
+  return hd_range_inside(hd_linear_range(s->facts, sum),
+                         hd_type_range(sum->type)) &&
+         hd_facts_nonnegative_sum(s->facts, sum);
 }
 
 // sum / c, or NULL where no rule helps. Parts of the sum are exact: they are
@@ -258,6 +259,14 @@ static const hd_expr_t *simplify_xor(hd_simplifier_t *s, const hd_expr_t *e) {
   return hd_expr_binary(s->arena, HD_EXPR_ADD, build(s, &around), result);
 }
 
+// By its range, or by a condition on the way here.
+static bool is_nonnegative(hd_simplifier_t *s, const hd_expr_t *e) {
+  hd_linear_t sum;
+  return hd_facts_nonnegative(s->facts, e) ||
+         (hd_linear_of(s->facts, e, HD_LINEAR_DEEP, &sum) &&
+          exact_nonnegative(s, &sum));
+}
+
 static const hd_expr_t *simplify(hd_simplifier_t *s, const hd_expr_t *e) {
   const hd_expr_t *a = e->operands[0];
   const hd_expr_t *b = e->num_operands > 1 ? e->operands[1] : NULL;
@@ -271,13 +280,13 @@ static const hd_expr_t *simplify(hd_simplifier_t *s, const hd_expr_t *e) {
   case HD_EXPR_SHL:
     return simplify_sum(s, e);
   case HD_EXPR_DIV:
-    if (c >= 1 && hd_facts_nonnegative(s->facts, a))
+    if (c >= 1 && is_nonnegative(s, a))
       return quotient_of(s, a, c);
     return c == 1 ? a : e;
   case HD_EXPR_MOD:
     if (c >= 1 && hd_facts_divisor(s->facts, a) % c == 0)
       return constant(s, e->type, 0); // Negative multiples, too.
-    if (c >= 1 && hd_facts_nonnegative(s->facts, a))
+    if (c >= 1 && is_nonnegative(s, a))
       return remainder_of(s, a, c);
     return c == 1 ? constant(s, e->type, 0) : e;
   case HD_EXPR_SHR:
