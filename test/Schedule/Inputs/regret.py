@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What choosing by what is expected costs, by what the candidates of f16 products
 were measured to take on an H200 (bench/product_shapes.py --tune=16 sweep), or of
-convolutions (bench/convolutions.py --again): the chosen one over the best, of each;
-their geometric mean, and the worst.
+convolutions (bench/convolutions.py --again), or of attentions (eight, each of the
+one before): the chosen one over the best, of each; their geometric mean, and the
+worst.
 
 usage: regret.py TABLE.json FOLDER MEAN WORST
 
@@ -45,10 +46,27 @@ graph main(x: f16[%d, %d, %d, %d], w: f16[%d, %d, %d, %d]) -> z {
 """ % (batch, h, w, c, o, kh, kw, c, result, stride, ph, pw, oh, ow, result, result)
 
 
+def attention(heads, tokens, width):
+    shape = "f16[%d, %d, %d]" % (heads, tokens, width)
+    return """task attention(q: f16[z, m, k], key: f16[z, n, k], v: f16[z, n, e]) -> o: f16[z, m, e] {
+  s[b, i, j] = sum(p: k) f32(q[b, i, p]) * f32(key[b, j, p])
+  w[b, i, j] = exp(s[b, i, j] - (max(x: n) s[b, i, x]))
+  r[b, i, j] = f16(w[b, i, j] / (sum(x: n) w[b, i, x]))
+  o[b, i, c] = f16(sum(j: n) f32(r[b, i, j]) * f32(v[b, j, c]))
+}
+graph main(q: %s, key: %s, v: %s) -> o {
+  o: %s = attention(q, key, v)
+}
+""" % (shape, shape, shape, shape)
+
+
 regrets, unknown = [], 0
 for case in table["cases"]:
     path = folder / "product.hir"
-    if "shape" in case:
+    if "attention" in case:
+        name = case["attention"]
+        path.write_text(attention(*name))
+    elif "shape" in case:
         name = (case["network"], case["batch"], case["shape"])
         path.write_text(convolution(case["batch"], case["shape"]))
     else:
@@ -57,7 +75,7 @@ for case in table["cases"]:
     done = subprocess.run(["hidet-opt", "--target=sm_90a", "--expand", "--fuse",
                            "--schedule", "--explain", str(path)], text=True,
                           capture_output=True)
-    template, values = re.search(r"schedule: \w+: (\w+)_tiles\[(.*?)\], the best of",
+    template, values = re.search(r"schedule: \w+: (\w+)_(?:tiles|rows)\[(.*?)\], the best of",
                                  done.stderr).groups()
     # The kernel has parameters beside those of a candidate.
     us = [us for choice, us in case["us"].items()
@@ -67,7 +85,7 @@ for case in table["cases"]:
         regrets.append((us[0] / min(case["us"].values()), name))
     unknown += not us
 mean, worst = statistics.geometric_mean(r for r, _ in regrets), max(regrets)
-print("%d products, %d not measured: geometric mean %.3f, worst %.3f %s"
+print("%d cases, %d not measured: geometric mean %.3f, worst %.3f %s"
       % (len(table["cases"]), unknown, mean, *worst))
 sys.exit(mean > float(sys.argv[3]) or worst[0] > float(sys.argv[4])
          or unknown * 10 > len(table["cases"]))
