@@ -200,10 +200,8 @@ static const hd_expr_t *places_along(hd_point_lowering_t *l,
                       hd_expr_int(l->arena, hd_type(HD_I64), more));
 }
 
-// Where an index is x / d and another x % d, for a tensor that has d of the
-// latter, both are inside if 0 <= x < d * size. That says of a row of chunks
-// that all of each is inside or none, which the digits by themselves do not. x;
-// NULL where there are no such digits.
+// x, where indices are x / d and x % d, of which there are d; else NULL. Inside
+// is 0 <= x < d * size: all of a chunk or none of it, as no digit alone says.
 static const hd_expr_t *digits_of(const hd_expr_t *access, unsigned t,
                                   int64_t *limit) {
   const hd_expr_t *index = access->operands[t];
@@ -270,9 +268,8 @@ const hd_mapping_t *hd_mapping_divide(hd_arena_t *arena, const hd_mapping_t *m,
   return hd_mapping_repeat(arena, dims, NULL, m->rank);
 }
 
-// What is stored of rows that workers do not divide, such as 9 chunks: by as
-// many side by side as a row has, or a part of it, and some idle. Else
-// neighbours would store to a sector each, and less than all of it.
+// Rows of chunks that workers do not divide: as many store side by side as one
+// has, or a part, some idle. Else each would store to less than a sector.
 static const hd_mapping_t *spread_rows(hd_arena_t *arena, const int64_t *dims,
                                        unsigned rank, int64_t workers) {
   int64_t spatial[HD_MAPPING_MAX_RANK], repeat[HD_MAPPING_MAX_RANK];
