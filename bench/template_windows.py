@@ -168,7 +168,8 @@ def draw_each(rng, case, template):
     facts = {"z": windows.count, "m": windows.sizes[0], "n": windows.sizes[1],
              "c": c, "u": windows.kernel[0], "v": windows.kernel[1],
              "s": steps[0], "t": steps[1], "bits": bits,
-             "lanes": math.gcd(c, 128 // bits), "high": high, "wide": wide}
+             "lanes": math.gcd(c, 128 // bits), "high": high, "wide": wide,
+             "line": windows.image[1]}
     for _ in range(100):
         values = template.draw(rng)
         if template.allows(values, facts) and template.has_room(values, facts):
