@@ -135,10 +135,6 @@ double hd_layouts_price_of_copy(const hd_layouts_t *l,
 // 16 bytes, in rows that are; the same where there are none (LayoutRows.c).
 const hd_graph_t *hd_layouts_pad_rows(hd_layouts_t *l, bool explain);
 
-// The graph in which values that are copied so are made in longer rows at once,
-// where that can be; the same where there are none (LayoutWide.c).
-const hd_graph_t *hd_layouts_widen(hd_layouts_t *l, bool explain);
-
 // The graph with layouts as they were chosen. NULL after an error.
 const hd_graph_t *hd_layouts_apply(hd_layouts_t *l);
 

@@ -325,8 +325,7 @@ const hd_graph_t *hd_graph_choose_layouts(hd_module_t *module,
                                           const hd_graph_t *graph,
                                           bool explain) {
   static const hd_graph_t *(*const steps[])(hd_layouts_t *, bool) = {
-      choose_axes, hd_layouts_pad, hd_layouts_read_pixels, hd_layouts_pad_rows,
-      hd_layouts_widen};
+      choose_axes, hd_layouts_pad, hd_layouts_read_pixels, hd_layouts_pad_rows};
   const hd_schedule_options_t *options = module->context->schedules;
   if (!options || !options->machine.count) // No template answers.
     return graph;
