@@ -19,6 +19,7 @@ enum {
   ACCESS_INSTRUCTIONS = 5, // Of a load or a store: its place, and whether it is
                            // inside.
   OWN_REGISTERS = 32,
+  MOST_REGISTERS = 255,
 };
 
 static double at_most(double a, double b) { return a < b ? a : b; }
@@ -130,9 +131,11 @@ static double run_tiles(const pricing_t *p) {
 }
 
 // Blocks that the registers have room for: each scheduler has its share of
-// them, and warps take theirs in eights.
+// them, and warps take theirs in eights. 0: a thread has not so many.
 static double by_registers(const hd_machine_t *machine, double registers,
                            double threads) {
+  if (registers > MOST_REGISTERS)
+    return 0;
   double each = (double)machine->registers / machine->schedulers;
   double warps =
       machine->schedulers * floor(each / 32 / 8 / ceil(registers / 8));

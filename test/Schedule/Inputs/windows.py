@@ -5,7 +5,8 @@ sums are exact and results have to be equal; of a third a few elements are
 infinite, which no result may know that does not read them, and of a third a few
 weights, which all results know: beside an image, too, there is 0 times them. To the
 sums a tensor is added that lies along some of the result's axes, behind them relu; of
-16-bit operands half of the results are stored in their type.
+16-bit operands half of the results are stored in their type, and a third of the sums
+are rounded to it before.
 
 usage: windows.py FOLDER TEMPLATE.hir COUNT SEED [hidet-run's options...]
 """
@@ -23,8 +24,8 @@ rng = numpy.random.default_rng(seed)
 CHOICES = {name: [int(v) for v in values.split(",")] for name, values in re.findall(
     r"(\w+) in \{([\d, ]+)\}", head[head.index("\ntemplate "):])}
 TASK = """task window(x: {T}[n, h, l, c], w: {T}[kh, kw, c], sh: i64, sw: i64, dh: i64, dw: i64, ph: i64,
-            pw: i64, oh: i64, ow: i64) -> y: f32[n, oh, ow, c] {{
-  y[b, i, j, f] = sum(u: kh, v: kw) f32(x[b, i * sh + u * dh - ph, j * sw + v * dw - pw, f]{outside}) * f32(w[u, v, f])
+            pw: i64, oh: i64, ow: i64) -> y: {O}[n, oh, ow, c] {{
+  y[b, i, j, f] = {O}(sum(u: kh, v: kw) f32(x[b, i * sh + u * dh - ph, j * sw + v * dw - pw, f]{outside}) * f32(w[u, v, f]))
 }}
 """
 
@@ -74,7 +75,8 @@ def case(number):
         pin = " with %s(%s)" % (TEMPLATE, ", ".join(
             "%s = %d" % (key, draw(*values)) for key, values in CHOICES.items()))
     given = kind if kind != "bf16" else "f32"
-    text = TASK.format(T=kind, outside=" else 0" if any(pads) else "")
+    result = kind if rng.integers(3) == 0 else "f32"
+    text = TASK.format(T=kind, O=result, outside=" else 0" if any(pads) else "")
     text += "graph main(x: {0}[{1}], w: {0}[{2}], b: f32[{3}]) -> y {{\n".format(
         given, *(", ".join(map(str, a.shape)) for a in (x, w, b)))
     names = ["x", "w"]
@@ -84,9 +86,11 @@ def case(number):
             text += "  %s: bf16[%s] = cast(%s) { U = bf16 }\n" % (
                 name, ", ".join(map(str, value.shape)), name[0])
     shape = ", ".join(map(str, y.shape))
-    text += "  s: f32[%s] = window(%s, %s) { sh = %d, sw = %d, dh = %d, dw = %d, ph = %d, " \
-            "pw = %d, oh = %d, ow = %d }%s\n  t: f32[%s] = add(s, b)\n  u: f32[%s] = relu(t)\n" % (
-                shape, *names, *strides, *dilations, *pads, *sizes, pin, shape, shape)
+    text += "  r: %s[%s] = window(%s, %s) { sh = %d, sw = %d, dh = %d, dw = %d, ph = %d, " \
+            "pw = %d, oh = %d, ow = %d }%s\n  s: f32[%s] = cast(r) { U = f32 }\n" \
+            "  t: f32[%s] = add(s, b)\n  u: f32[%s] = relu(t)\n" % (
+                result, shape, *names, *strides, *dilations, *pads, *sizes, pin, shape,
+                shape, shape)
     text += "  v: %s[%s] = cast(u) { U = %s }\n  y: f32[%s] = cast(v) { U = f32 }\n}\n" % (
         stored, shape, stored, shape)
     path = folder / "window.hir"
