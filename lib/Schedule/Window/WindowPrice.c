@@ -150,9 +150,10 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   bool shares = figure(c, HD_FIGURE_SHARED) > 0;
   double threads = figure(c, HD_FIGURE_THREADS);
   double registers = at_least(figure(c, HD_FIGURE_REGISTERS), OWN_REGISTERS);
-  double most = at_most(
-      hd_machine_residents(machine, threads, 0, figure(c, HD_FIGURE_SHARED)),
-      by_registers(machine, registers, threads));
+  double most =
+      at_most(hd_machine_residents(machine, threads, registers * threads,
+                                   figure(c, HD_FIGURE_SHARED)),
+              by_registers(machine, registers, threads));
   if (most < 1)
     return INFINITY;
   p.blocks = ceil(tiles_of(form, c) / (shares ? 1 : threads));
